@@ -39,6 +39,7 @@ check: $(VENV)/.ready-dev
 docs: $(VENV)/.ready-demo
 	$(BIN)/python -m perfledger_service.cli.reference docs/reference/commands
 	$(BIN)/python -m perfledger_service.web.reference docs/reference/service
+	$(BIN)/python -m perfledger_service.settings.reference docs/reference/settings.md
 
 site: $(VENV)/.ready-dev
 	$(BIN)/python docs/build_site.py build/site

@@ -47,9 +47,9 @@ ENV_PREFIX = "PERFLEDGER_"
 AUTO = "auto"
 MAX_DEVICE_NAME = 1000  # characters
 # Tables that the bundle stores as separate values, or does not need.
-_TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
+TABLES = {"params", "variants", "fleet", "declared", "commitment", "policy", "usage"}
 # Settings that do not describe what was measured.
-_LEFT_OUT = {*_TABLES, "excluded_devices"}
+_LEFT_OUT = {*TABLES, "excluded_devices"}
 # Settings that do not change what is measured: a repeated check does without them.
 NOT_MEASURED = frozenset({*_LEFT_OUT - {"params", "variants"}, "lock_folder"})
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
@@ -85,53 +85,116 @@ class CheckSettings(BaseSettings):
         env_prefix=ENV_PREFIX, extra="ignore", frozen=True, validate_default=True
     )
 
-    paths: tuple[str, ...] = Field(("benchmarks",), description="files or folders with workloads")
+    paths: tuple[str, ...] = Field(
+        ("benchmarks",),
+        description=(
+            "files or folders with workloads of this file's `suite`; other suites have their own"
+        ),
+    )
     suite: Literal["perfledger", "asv", "pytest"] = Field(
-        "perfledger", description="what is measured: registered workloads, asv's or pytest's tests"
+        "perfledger",
+        description=(
+            'what is measured: registered workloads, `"asv"` benchmarks or `"pytest"` tests'
+        ),
     )
     import_paths: tuple[str, ...] = Field(
-        (".", "src"), description="folders of the checkout put first on the import path"
+        (".", "src"), description="folders of the checkout, first on the import path"
     )
-    python: str = Field("", description="the repository's interpreter (.venv/bin/python if empty)")
+    python: str = Field(
+        "",
+        description=(
+            "the repository's interpreter; else `.venv/bin/python`, else perfledger's own"
+        ),
+    )
     build: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        "", description="shell command that installs a checkout into its own environment"
+        "",
+        description=(
+            "shell command that builds or installs a checkout, such as `pip install .`; see below"
+        ),
     )
-    build_timeout: Seconds = Field(1800.0, description="most time for the build of one side")
+    build_timeout: Seconds = Field(1800.0, description="time limit for the build of one side")
     isolated: bool = Field(
-        False, description="an environment for each side, with the usual build if none is set"
+        False,
+        description=(
+            "a separate environment for each side, with the usual build if `build` is not set"
+        ),
     )
     env: tuple[str, ...] = Field(
-        (), description="environment variables (NAME, NAME*) that workloads and builds also get"
+        (),
+        description=(
+            "environment variables that workloads and builds get in addition to the usual "
+            "ones; see below"
+        ),
     )
     sandbox: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        "", description="command that workloads run in, before their interpreter, such as bwrap"
+        "", description="command that workloads run in, such as `bwrap`; see below"
     )
-    device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
+    device: Literal["auto", "cpu", "cuda", "tpu"] = Field(
+        "auto",
+        description=(
+            "`auto`, `cpu`, `cuda` or `tpu`; `--device` can also name [one "
+            "GPU](../how-to/multi-gpu.md)"
+        ),
+    )
     cores: Annotated[str, Field(max_length=MAX_WORD)] = Field(
         AUTO,
-        description="cores that steps on a CPU use: all, free (of other programs), 0-3,8, or auto",
+        description=(
+            "cores that steps on a CPU use: `all`, `free`, a list such as `0-3,8`, or "
+            "`auto`; see below"
+        ),
     )
-    margin: Share = Field(0.01, description="relative change that counts as unchanged")
-    floor: Share = Field(0.003, description="relative change below which nothing is a regression")
-    alpha: ErrorRate = Field(0.05, description="chance of any false regression in one check")
-    max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(20, description="most pairs of runs")
-    budget: Seconds = Field(600.0, description="most time for measuring, such as 10m")
-    budget_usd: Usd | None = Field(None, description="most money for measuring, in USD")
+    margin: Share = Field(
+        0.01,
+        description=(
+            'relative change that counts as unchanged: "unchanged" means proven to be within it'
+        ),
+    )
+    floor: Share = Field(
+        0.003, description="relative change below which nothing is called a regression"
+    )
+    alpha: ErrorRate = Field(
+        0.05, description="chance of any false regression in one check; below 0.5"
+    )
+    max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(
+        20, description=("maximum number of pairs of fresh processes per workload, at least 4")
+    )
+    budget: Seconds = Field(
+        600.0, description="time limit from finding workloads to profiling; see below"
+    )
+    budget_usd: Usd | None = Field(
+        None, description=("cost limit for measuring, in USD; needs `device_price`, see below")
+    )
     device_price: str = Field(
-        "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
+        "",
+        description=(
+            "USD per hour of one device of this machine, or its purchase option; see below"
+        ),
     )
     lock_folder: str = Field(
         "/tmp",  # noqa: S108 - every user's checks meet there; see DeviceLocks
-        description="folder of the locks of checks on one machine; empty: no locks, no turns",
+        description=(
+            'folder of the locks by which checks on one machine take turns; "": no locks; see below'
+        ),
     )
     fail_on: Annotated[tuple[str, ...], Field(max_length=MAX_WORK_LIMITS)] = Field(
-        (), description="limits on a step's counted work that fail a check before any timing"
+        (),
+        description=(
+            "limits on a step's work that [fail before any timing](../how-to/skip-same-code.md)"
+        ),
     )
-    timeout: Seconds = Field(300.0, description="most time for one workload in one process")
-    skip: bool = Field(True, description="skip workloads that run the same code on both sides")
+    timeout: Seconds = Field(300.0, description="time limit for one workload in one process")
+    skip: bool = Field(
+        True,
+        description=(
+            "skip workloads that run [the same code](../how-to/skip-same-code.md) on both sides"
+        ),
+    )
     launch: str = Field(
         "",
-        description="command that starts the ranks of workloads with several devices ({devices})",
+        description=(
+            "starts the ranks of workloads with [several devices](../how-to/multi-gpu.md): "
+            '`"mpirun -n {devices}"`'
+        ),
     )
     metrics: tuple[
         Literal[
@@ -146,49 +209,75 @@ class CheckSettings(BaseSettings):
         ...,
     ] = Field(
         (),
-        description="what else is judged: tails of the step time, energy, kernels",
+        description="further metrics to judge; see below",
     )
     undecided: Literal["action_required", "neutral"] = Field(
-        "action_required", description="the check's conclusion when a verdict is undecided"
+        "action_required",
+        description=("conclusion of an undecided check; `neutral` satisfies a required check"),
     )
     machine_classes: Annotated[tuple[str, ...], Field(max_length=limits.MAX_CLASSES)] = Field(
-        (), description="machine classes (patterns) that must report on every pull request"
+        (), description=("machine classes (patterns) that must report on a pull request; see below")
     )
     excluded_devices: Annotated[
         tuple[Annotated[str, Field(max_length=MAX_DEVICE_NAME)], ...],
         Field(max_length=MAX_EXCLUDED_DEVICES),
-    ] = Field((), description="names of devices not to measure on")
+    ] = Field(
+        (),
+        description=(
+            "names of devices that are [not measured on](../how-to/quarantine.md): exit status 6"
+        ),
+    )
     class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
         CLASS_DEADLINE_S,
-        description="longest wait for a machine class's report; then it is not measured",
+        description=(
+            "longest wait for the report of a machine class, from the announcement; see below"
+        ),
     )
     accepted_work: tuple[str, ...] = Field(
-        (), description="workloads (patterns) that need no proof that head does all of base's work"
+        (),
+        description=("workloads (patterns) that need no proof that head does all of base's work"),
     )
     params: dict[str, dict[str, tuple[Param, ...]]] = Field(
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
-        description="parameter grids by module:function, instead of the decorator's",
+        description=(
+            'tables `[params."module:function"]`: parameter grids instead of the decorator\'s'
+        ),
     )
     variants: dict[str, tuple[str, ...]] = Field(
         default_factory=dict[str, tuple[str, ...]],
         description=(
-            "variants that steps are also measured in, by module:function (compile, cudagraphs, …)"
+            "table `[variants]`: [variants](../how-to/compare-variants.md) of steps, by "
+            '"module:function"'
         ),
     )
     fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
-        (), description="device-hours a year by workload"
+        (), description="tables `[[fleet]]`: the device-hours a year of a workload"
     )
     declared: tuple[DeclaredTable, ...] = Field(
-        (), description="throughputs on hardware that is not measured here"
+        (),
+        description=(
+            'tables `[[declared]]`: throughput that was not measured here, shown as "declared"'
+        ),
     )
     commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=limits.MAX_COMMITMENTS)] = (
-        Field((), description="devices that are paid for whether used or not")
+        Field(
+            (),
+            description=("tables `[[commitment]]`: devices that are paid for whether used or not"),
+        )
     )
     policy: Annotated[tuple[PolicyTable, ...], Field(max_length=limits.MAX_POLICIES)] = Field(
-        (), description="what a change may cost a year, by team"
+        (),
+        description=(
+            "tables `[[policy]]`: limits on the cost of a change; see "
+            "[policies](change-price.md#policies)"
+        ),
     )
     usage: tuple[UsageTable, ...] = Field(
-        (), description="which jobs of a usage file stand for which workload"
+        (),
+        description=(
+            "tables `[[usage]]`: the mapping of jobs to workloads; see [fleet "
+            "hours](fleet-hours.md)"
+        ),
     )
 
     @field_validator("env")

@@ -22,7 +22,7 @@ class RetentionSettings(BaseSettings):
         None, description="bundles, with their raw samples, profiles and logs"
     )
     keep_samples_days: KeptDays = Field(
-        None, description="raw samples of series; their values and intervals stay"
+        None, description="raw samples of series; their centers and intervals stay"
     )
     keep_pull_requests_days: KeptDays = Field(
         None, description="verdicts and observations of pull requests' checks"
@@ -42,5 +42,5 @@ class RetentionSettings(BaseSettings):
         None, description="the workflow engine's records of finished work"
     )
     keep_of_projects: str = Field(
-        "", description="periods of single projects: OWNER/NAME:bundles=400,samples=ever"
+        "", description=("uploads of single projects: `OWNER/NAME:bundles=400,samples=ever`")
     )

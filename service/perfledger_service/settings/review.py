@@ -12,12 +12,13 @@ class ReviewSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
     review_plan: str = Field(
-        "", description="the plan of the review that the service writes after each quarter"
+        "",
+        description=(
+            "the plan of the [review that the service makes](../how-to/review.md) each quarter"
+        ),
     )
     review_project: str = Field(
-        "", description="the project, OWNER/NAME, whose maintainers may read that review"
+        "", description="the project, `OWNER/NAME`, whose maintainers may read it"
     )
-    review_bill: str = Field(
-        "", description="the file of its bill; `{quarter}` in the name becomes 2026Q4"
-    )
-    review_team_tag: str = Field("", description="the tag of the bill that names the team")
+    review_bill: str = Field("", description="its bill; `{quarter}` in the name becomes `2026Q4`")
+    review_team_tag: str = Field("", description="the bill's tag that names the team")

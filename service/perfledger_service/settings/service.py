@@ -37,21 +37,35 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         "sqlite:///perfledger.db", description="SQLite file or PostgreSQL, as a SQLAlchemy URL"
     )
     public_url: Annotated[str, AfterValidator(browser_url)] = Field(
-        "http://127.0.0.1:8765", description="address at which people open the pages"
+        "http://127.0.0.1:8765", description="the URL of the pages, used in links of comments"
     )
-    github_api_url: str = Field("https://api.github.com", description="root of GitHub's API")
-    github_app_id: str = Field("", description="the GitHub App's id")
-    github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
-    github_token: SecretStr | None = Field(None, description="a token, instead of an App")
+    github_api_url: str = Field(
+        "https://api.github.com",
+        description="the exact root of GitHub's API; nothing is added to it",
+    )
+    github_app_id: str = Field("", description="the GitHub App that comments and adds the check")
+    github_private_key: SecretStr | None = Field(
+        None, description="its private key; the App may write checks and pull requests"
+    )
+    github_token: SecretStr | None = Field(
+        None,
+        description=(
+            "a token instead of an App, see below; or that of [a runner](../how-to/github-jobs.md)"
+        ),
+    )
     actions_issuer: str = Field(
         "https://token.actions.githubusercontent.com",
-        description="issuer of the tokens of GitHub Actions runs",
+        description="issuer of [tokens of runs](uploads.md)",
     )
-    github_client_id: str = Field("", description="the App's client id: people sign in with GitHub")
+    github_client_id: str = Field(
+        "", description=("the App's client id: people [sign in](../how-to/sign-in.md) with GitHub")
+    )
     github_client_secret: SecretStr | None = Field(None, description="the App's client secret")
     proxy_header: str = Field(
         "",
-        description="the header in which a proxy sends the name of the person who signed in there",
+        description=(
+            "the header in which a proxy names [who signed in there](../how-to/sign-in.md)"
+        ),
     )
     proxy_addresses: str = Field(
         "", description="addresses or networks of proxies, separated by commas"
@@ -61,31 +75,38 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
     )
     session_days: float = Field(7.0, gt=0, le=366, description="every session ends after this long")
     webhook_secret: SecretStr | None = Field(
-        None, description="the secret with which GitHub signs its webhooks"
+        None, description="the secret with which GitHub signs its webhooks, see below"
     )
     previous_webhook_secret: SecretStr | None = Field(
-        None, description="the previous secret, also accepted while GitHub switches to a new one"
+        None, description=("the previous secret, also accepted while GitHub switches to a new one")
     )
     public_read: bool = Field(
-        default=False, description="anyone who can reach the service may read its pages"
+        default=False,
+        description=("anyone who can reach the service may read all pages without signing in"),
     )
     notice_webhooks: SecretStr | None = Field(
         None,
-        description="where notices go: NAME=URL of Slack-compatible webhooks, separated by spaces",
+        description=(
+            "where [notices](../how-to/notices.md) go: `NAME=URL` of webhooks, with spaces"
+        ),
     )
     notice_private_hosts: bool = Field(
         default=False, description="webhooks may have private addresses"
     )
     notice_stale_prices: bool = Field(
         default=True,
-        description="readers of the weekly report are notified once when prices are outdated",
+        description=("readers of the weekly report are notified once when prices are outdated"),
     )
     smtp_url: SecretStr | None = Field(
-        None, description="mail server: smtps://USER:PASSWORD@HOST, or smtp:// for STARTTLS"
+        None,
+        description=("mail server: `smtps://USER:PASSWORD@HOST:PORT`, or `smtp://…` for STARTTLS"),
     )
     smtp_sender: str = Field("", description="the sender's address of mail")
     metrics_token: SecretStr | None = Field(
-        None, description="token for `/metrics`; without it, only this machine can read them"
+        None,
+        description=(
+            "for [`/metrics`](../how-to/operating.md); without it only this machine can read them"
+        ),
     )
 
 
@@ -94,8 +115,13 @@ class UploadSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
-    upload_url: str = Field("", description="the service's root, https://…")
-    upload_token: SecretStr | None = Field(None, description="the project's token")
+    upload_url: str = Field(
+        "", description=("the service's root, for `upload`, `check --upload-url` and `history`")
+    )
+    upload_token: SecretStr | None = Field(
+        None,
+        description=("the project's token; a job with `id-token: write` [needs none](uploads.md)"),
+    )
 
 
 class ActionsSettings(BaseSettings):
@@ -115,17 +141,19 @@ class PriceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
-    prices: str = Field("", description="the sheet that `perfledger prices update` wrote")
-    overrides: str = Field("", description="the organisation's prices and inputs, in TOML")
-    contract: str = Field("", description="prices of a contract, in the same TOML")
+    prices: str = Field("", description="the sheet written by `perfledger prices update`")
+    overrides: str = Field("", description="your own prices and inputs, TOML or CSV")
+    contract: str = Field("", description="a contract's prices, TOML or CSV")
     exchange_rates: str = Field(
-        "", description="the ECB's table of exchange rates, for prices in other currencies"
+        "", description=("the ECB's table of exchange rates, CSV, for prices in other currencies")
     )
     show_own_prices: bool = Field(
         default=False,
-        description="pages show costs to everyone who may view a project",
+        description="pages show own and contract prices to every viewer, not only to maintainers",
     )
-    google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
+    google_api_key: SecretStr | None = Field(
+        None, description="an API key for Google's Cloud Billing Catalog"
+    )
 
 
 def service_settings() -> ServiceSettings:
