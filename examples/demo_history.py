@@ -17,6 +17,7 @@ from demo_commits import (
     DECISIONS,
     EFFECTS,
     FIRST_PULL_REQUEST,
+    GPT,
     H100,
     NEW_DRIVER,
     NEW_DRIVER_AT,
@@ -34,11 +35,12 @@ from recorded_checks import (
     moved_check,
     recorded_check,
     reverted_check,
+    with_kernels,
 )
 from sqlalchemy import Engine
 
 from perfledger.bundle import Bundle
-from perfledger.records import Revision
+from perfledger.records import Revision, Side
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_service.store.comments.acceptances import add_acceptance, set_merged
 from perfledger_service.store.database import read_session, write_session
@@ -100,6 +102,9 @@ class _History:
         self._reports = UploadReports(build_report)
         self._recorded = recorded_check("resnet-names")
         self._explained = recorded_check("attention-maps")
+        self._profile = next(
+            one for one in self._explained.profiles if (one.workload, one.side) == (GPT, Side.BASE)
+        )
 
     def measure_commit(self, commit: int) -> None:
         """Measure a commit against its parent on the machines whose turn it is, and what is due."""
@@ -157,9 +162,11 @@ class _History:
             measured_at=self._time(head) + timedelta(minutes=20),
         )
         seed = f"{base}..{head}/{shown_machine.machine.model}{suffix}"
-        self._store(
-            made_check(self._recorded, _machine_at(shown_machine, head), commits, seed=seed)
-        )
+        machine = _machine_at(shown_machine, head)
+        bundle = made_check(self._recorded, machine, commits, seed=seed)
+        if shown_machine is H100:
+            bundle = with_kernels(bundle, self._profile, machine, commits, seed=seed)
+        self._store(bundle)
 
     def _due_requests(self) -> tuple[AbRequestView, ...]:
         with read_session(self._engine) as session:

@@ -16,15 +16,17 @@ from statistics import median
 from demo_repository import EXAMPLES
 
 from perfledger.bundle import Bundle, Plan
+from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.profile import Profile
 from perfledger.records import CoreTimes, Device, Machine, Revision, Run, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger_runners.bundles.files import read_bundle
 
 RECORDED = EXAMPLES / "recorded"
 PAIRS = 6
-# Spread of a machine's speed from one check to the next, relative.
-DRIFT = 0.004
+# Spread of a machine's speed from one check to the next, and of a kernel's time, relative.
+DRIFT, KERNEL_NOISE = 0.004, 0.005
 NOTE = "Made from a check recorded on a CPU: its times were scaled, to show what the pages contain"
 
 
@@ -118,6 +120,60 @@ def made_check(
         host_findings=recorded.host_findings if is_cpu else (),
         notes=(NOTE,),
     )
+
+
+def with_kernels(
+    bundle: Bundle,
+    profile: Profile,
+    shown_machine: ShownMachine,
+    commits: CheckedCommits,
+    *,
+    seed: str,
+) -> Bundle:
+    """Return a check with the kernels of a workload, their times scaled from a recorded profile.
+
+    What a commit changes in the step, it changes in the longest operation.
+    """
+    random = Random(f"{seed}/kernels")
+    seconds: dict[str, float] = {}
+    calls: dict[str, float] = {}
+    for one in profile.operations:
+        seconds[one.name] = seconds.get(one.name, 0.0) + one.seconds
+        calls[one.name] = calls.get(one.name, 0.0) + one.count
+    longest = max(seconds, key=lambda name: seconds[name])
+    times: dict[Side, dict[str, tuple[float, ...]]] = {}
+    for side, levels in ((Side.BASE, commits.base_levels), (Side.HEAD, commits.head_levels)):
+        change = levels.get((profile.workload, STEP_TIME.name), 1.0) - 1
+        typical = dict(seconds)
+        typical[longest] = max(typical[longest] + change * profile.step_seconds, 0.0)
+        times[side] = {
+            name: tuple(
+                one / shown_machine.speed * math.exp(random.gauss(0, KERNEL_NOISE))
+                for _ in range(PAIRS)
+            )
+            for name, one in typical.items()
+        }
+    base, head = times[Side.BASE], times[Side.HEAD]
+    windows = WorkloadKernels(
+        workload=profile.workload,
+        pairs=tuple(range(PAIRS)),
+        base_steps=tuple((sum(pair),) for pair in zip(*base.values(), strict=True)),
+        head_steps=tuple((sum(pair),) for pair in zip(*head.values(), strict=True)),
+        kernels=tuple(
+            KernelTimes(
+                family=name,
+                name=name,
+                base_count=calls[name],
+                head_count=calls[name],
+                base=tuple((one,) for one in base[name]),
+                head=tuple((one,) for one in head[name]),
+                base_undisturbed=base[name],
+                head_undisturbed=head[name],
+            )
+            for name in seconds
+        ),
+    )
+    return replace(bundle, kernels=(windows,))
 
 
 def moved_check(recorded: Bundle, commits: CheckedCommits, *, seed: str) -> Bundle:

@@ -1,12 +1,14 @@
 """Checks made from recorded ones: the judge finds what was put in, and nothing else."""
 
 from datetime import UTC, datetime
+from statistics import median
 
 import pytest
 
 from perfledger.records import Revision, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_runners.bundles.files import read_bundle
 
 STEP_TIME = "step_time_p50"
 GPT = "benchmarks.torch_gpt:train_step"
@@ -64,3 +66,28 @@ def test_every_pair_has_a_run_of_either_side(make_check):
     sides = {(run.workload, run.pair, run.side) for run in runs}
 
     assert len(sides) == len(runs) == 4 * 6 * len(Side)
+
+
+def test_the_longest_kernel_of_a_made_check_has_the_whole_change_of_the_step(demo, make_check):
+    explained = demo.recorded_checks.recorded_check("attention-maps")
+    [profile] = (one for one in explained.profiles if (one.workload, one.side) == (GPT, Side.BASE))
+    commits = demo.recorded_checks.CheckedCommits(
+        base=Revision(sha="a" * 40),
+        head=Revision(sha="b" * 40),
+        base_levels={},
+        head_levels={(GPT, STEP_TIME): 1.2},
+        measured_at=datetime(2026, 11, 20, tzinfo=UTC),
+    )
+
+    bundle = demo.recorded_checks.with_kernels(
+        make_check(1.2), profile, demo.demo_commits.H100, commits, seed="a"
+    )
+
+    [windows] = read_bundle(bundle.to_json().encode()).kernels  # as the service reads it
+    changed = {
+        one.name: median(one.head_undisturbed) / median(one.base_undisturbed) - 1
+        for one in windows.kernels
+    }
+    longest = max(windows.kernels, key=lambda one: median(one.base_undisturbed)).name
+    assert changed.pop(longest) > 0.2
+    assert max(map(abs, changed.values())) < 0.03
