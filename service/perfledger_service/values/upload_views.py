@@ -216,6 +216,16 @@ class SeriesChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesTransient:
+    """An excursion of a series that came back: its first and last of several measured commits."""
+
+    first_sha: str
+    last_sha: str
+    commits: int
+    change: float  # relative to the commits around it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesHistory:
     """A series with one point for each commit, in the order of the branch.
 
@@ -227,6 +237,7 @@ class SeriesHistory:
     series: SeriesView
     commits: tuple[SeriesCommit, ...]
     changes: tuple[SeriesChange, ...] = ()  # oldest first
+    transients: tuple[SeriesTransient, ...] = ()  # oldest first
     new_machines: tuple[str, ...] = ()
     searched: int = 0
 

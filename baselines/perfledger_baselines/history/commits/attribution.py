@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from perfledger.metrics import Metric, WorseDirection
-from perfledger_baselines.history.detection.changes import ChangePoint
+from perfledger_baselines.history.detection.changes import ChangePoint, Transient
 
 # One in twenty 95 % intervals of a place misses it, usually by a commit or two.
 PLACE_ERROR_COMMITS = 2
@@ -93,16 +93,17 @@ class ObservedSeries:
     """A series with the commits at which it was observed and the changes detected in it.
 
     `commits` has the position of each observation's commit, increasing: one observation per commit,
-    and none for a skipped one. The places of `changes` count observations; those of a series with
-    gaps go through `at_observations` first. `environments` has the hash of the machine's
-    fingerprint at each observation, or is empty if unknown. The hash must leave out what a commit
-    itself chooses, such as the version of a pinned framework. Raises AttributionError.
+    and none for a skipped one. The places of `changes` and `transients` count observations; those
+    of a series with gaps go through `at_observations` first. `environments` has the hash of the
+    machine's fingerprint at each observation, or is empty if unknown. The hash must leave out what
+    a commit itself chooses, such as the version of a pinned framework. Raises AttributionError.
     """
 
     series: Series
     commits: tuple[int, ...]
     changes: tuple[ChangePoint, ...] = ()
     environments: tuple[str, ...] = ()
+    transients: tuple[Transient, ...] = ()
 
     def __post_init__(self) -> None:
         is_increasing = all(earlier < later for earlier, later in pairwise((-1, *self.commits)))

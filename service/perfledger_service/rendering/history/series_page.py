@@ -38,6 +38,15 @@ class SeriesChangeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesTransientRow:
+    """An excursion of the series that came back, as shown."""
+
+    commits: str  # its first and last one
+    size: str
+    length: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesComparison:
     """Another series, compared with the page's; `svg` is "" with too few common commits."""
 
@@ -74,6 +83,7 @@ def series_page(
         heads=sum(not one.is_on_branch for one in history.commits),
         svg="" if chart is None else embedded_svg(chart, label=spoken),
         changes=change_rows(history),
+        transients=transient_rows(history),
         search=search_sentence(history),
         new_machines=[short_sha(sha) for sha in history.new_machines],
         commits=page_of(tuple(reversed(history.commits)), page, size=COMMITS_PER_PAGE),
@@ -139,6 +149,20 @@ def _unattested_count(history: SeriesHistory) -> int:
 def change_rows(history: SeriesHistory) -> tuple[SeriesChangeRow, ...]:
     """Return the changes of a series, newest first."""
     return tuple(_change_row(change, history.series.worse) for change in reversed(history.changes))
+
+
+def transient_rows(history: SeriesHistory) -> tuple[SeriesTransientRow, ...]:
+    """Return the excursions of a series, newest first."""
+    return tuple(
+        SeriesTransientRow(
+            commits=" to ".join(
+                dict.fromkeys(short_sha(sha) for sha in (one.first_sha, one.last_sha))
+            ),
+            size=number_format.percent(one.change),
+            length=quantity(one.commits, "measured commit"),
+        )
+        for one in reversed(history.transients)
+    )
 
 
 def _change_row(change: SeriesChange, worse: WorseDirection) -> SeriesChangeRow:

@@ -20,6 +20,7 @@ def observed_series(series: Sequence[BranchSeries]) -> tuple[ObservedSeries, ...
             commits=one.positions,
             changes=history.changes,
             environments=one.environments,
+            transients=history.transients,
         )
         for one, history in zip(series, histories, strict=True)
     )

@@ -19,6 +19,7 @@ from perfledger_service.values.upload_views import (
     FamilyHistory,
     SeriesChange,
     SeriesHistory,
+    SeriesTransient,
     SeriesView,
     commits_of,
 )
@@ -33,6 +34,7 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
     project = project_named(session, view.repository)
     commits = commits_of_branch(session, project.id)
     changes: list[SeriesChange] = []
+    transients: list[SeriesTransient] = []
     new_machines: list[str] = []
     searched = 0
     for series in branch_series(session, project.id, series_id=series_id):
@@ -40,6 +42,15 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
         searched += len(shas)
         (observed,) = observed_series([series])
         changes += [series_change(one, shas) for one in attributed_changes(observed)]
+        transients += [
+            SeriesTransient(
+                first_sha=shas[one.first],
+                last_sha=shas[one.last],
+                commits=one.last - one.first + 1,
+                change=one.change,
+            )
+            for one in observed.transients
+        ]
         new_machines += [
             sha
             for index, sha in enumerate(shas)
@@ -47,12 +58,13 @@ def series_history(session: Session, series_id: int) -> SeriesHistory:
         ]
     for family in _families(session, project.id, view):
         if family.series_id == series_id:
-            changes = [one.change for one in family.changes]
+            changes, transients = [one.change for one in family.changes], []
             searched = len(family.places)
     return SeriesHistory(
         series=view,
         commits=commits_of(view.points),
         changes=tuple(changes),
+        transients=tuple(transients),
         new_machines=tuple(new_machines),
         searched=searched,
     )

@@ -10,9 +10,10 @@ from perfledger_service.rendering.history.series_page import (
     change_rows,
     search_sentence,
     series_page,
+    transient_rows,
 )
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.values.upload_views import SeriesSummary
+from perfledger_service.values.upload_views import SeriesSummary, SeriesTransient
 
 
 def test_a_page_has_the_newest_commits_and_leads_to_the_older_ones(history):
@@ -78,6 +79,22 @@ def test_a_series_without_a_change_says_how_far_it_was_searched(
 
     assert search_sentence(unchanged)[: len(sentence)] == sentence
     assert sentence in series_page(unchanged)
+
+
+def test_an_excursion_that_came_back_is_named_where_no_level_changed(history):
+    shas = [one.sha for one in history.commits if one.is_on_branch]
+    longer = SeriesTransient(first_sha=shas[2], last_sha=shas[7], commits=6, change=0.182)
+    single = SeriesTransient(first_sha=shas[9], last_sha=shas[9], commits=1, change=-0.3)
+    unchanged = replace(history, changes=(), new_machines=(), transients=(longer, single))
+
+    page = series_page(unchanged)
+
+    assert "No change of level" not in page
+    assert [(row.size, row.commits, row.length) for row in transient_rows(unchanged)] == [
+        ("-30.0\u00a0%", shas[9][:12], "1 measured commit"),
+        ("+18.2\u00a0%", f"{shas[2][:12]} to {shas[7][:12]}", "6 measured commits"),
+    ]
+    assert f"<code>{shas[9][:12]}</code>: the level came back" in page
 
 
 def test_commits_that_only_bundles_place_are_not_counted_as_the_branchs(history):

@@ -68,6 +68,22 @@ def test_a_step_is_a_change_at_its_commit(engine, measure):
     assert history.searched == 25
 
 
+@pytest.mark.slow(ci_only=True)
+def test_a_few_commits_that_left_the_level_and_returned_are_a_transient(engine, measure):
+    for number in range(1, 25):
+        ratio = {12: 1.3, 17: 1 / 1.3}.get(number, 1.0)
+        measure(number, ratio=ratio, level=1.3 if 13 <= number <= 17 else 1.0)
+
+    with read_session(engine) as session:
+        history = series_history(session, 1)
+
+    [transient] = history.transients
+    assert history.changes == ()
+    assert (transient.first_sha, transient.last_sha) == (commit(12).sha, commit(16).sha)
+    assert transient.commits == 5
+    assert transient.change == pytest.approx(0.3, abs=0.03)
+
+
 def test_commits_that_only_their_bundles_place_are_not_searched(engine, judged, make_bundle):
     bundle = make_bundle(pull_request=None)
     judged(engine, bundle)
