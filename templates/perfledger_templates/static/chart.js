@@ -124,6 +124,7 @@
     const options = {
       width: frame.clientWidth,
       height: HEIGHT,
+      padding: [null, 48, null, null], // half of a hash, whose tick may be the last point
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false } },
       scales: { x: { time: false, range: xRange }, y: { range, distr: scale.log ? 3 : 1 } },

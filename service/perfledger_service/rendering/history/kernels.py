@@ -18,7 +18,8 @@ from perfledger_service.values.upload_views import FamilyChange, FamilyHistory, 
 MAX_AREAS = 8
 MAX_CHANGES = 10  # per machine class
 _MAX_LABELS = 6  # hashes of commits that fit beside each other
-_MAX_NAME = 40  # of a legend entry
+_MAX_NAME = 40  # characters of a legend entry
+_NAME_END = 16  # of them are its end, where others begin alike
 _OPACITY = 0.75
 _GONE = -1.0  # the relative change of a family that is gone
 
@@ -76,7 +77,7 @@ def kernel_chart(history: KernelHistory) -> Chart | None:
     longest = sorted(history.families, key=lambda one: -max(one.seconds))
     rows = [_row(one, commits) for one in longest]
     areas, rest = rows[:MAX_AREAS], rows[MAX_AREAS:]
-    names = [clean(one.name, limit=_MAX_NAME) for one in longest[:MAX_AREAS]]
+    names = _legend_names([one.name for one in longest[:MAX_AREAS]])
     tones = list(SERIES_TONES[: len(areas)])
     if rest:
         areas.append([sum(column) for column in zip(*rest, strict=True)])
@@ -100,6 +101,17 @@ def kernel_chart(history: KernelHistory) -> Chart | None:
         ),
         height=220.0,
     )
+
+
+def _legend_names(names: Sequence[str]) -> list[str]:
+    """Return the families' names for the legend; those that begin alike keep their ends, too."""
+    shortened = [clean(one, limit=_MAX_NAME) for one in names]
+    return [
+        one
+        if shortened.count(one) == 1
+        else clean(name, limit=_MAX_NAME - _NAME_END) + clean(name[-_NAME_END:])
+        for name, one in zip(names, shortened, strict=True)
+    ]
 
 
 def _row(family: FamilyHistory, commits: int) -> list[float]:

@@ -73,6 +73,20 @@ def test_more_families_than_colours_are_one_area():
     assert chart.marks[-1].points[0] == (0, MAX_AREAS, MAX_AREAS + 3)
 
 
+def test_families_whose_long_names_begin_alike_have_different_names_in_the_legend():
+    attention = "aten::_scaled_dot_product_flash_attention_for_cpu"
+    names = [attention, f"{attention}_backward", f"aten::{'a' * 60}", "mm"]
+
+    chart = kernel_chart(history(*(family(name, *[1.0] * 4) for name in names)))
+
+    assert [key.label for key in chart.legend] == [
+        "aten::_scaled_dot_produ\u2026ttention_for_cpu",
+        "aten::_scaled_dot_produ\u2026for_cpu_backward",
+        f"aten::{'a' * 33}\u2026",
+        "mm",
+    ]
+
+
 def test_a_family_that_is_gone_has_its_own_area():
     many = [family(f"k{number}", 1.0, 1.0, 1.0, 1.0) for number in range(MAX_AREAS)]
 
