@@ -1,11 +1,14 @@
 """Presents a machine's fitness for measuring, and the smallest changes it can detect."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from perfledger.records import FindingLevel, HostFinding
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.power import POWER
+from perfledger_baselines.significance.spread_prior import MIN_VALUES
 from perfledger_runners.machine.setting_fixes import SettingFix
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.document import (
@@ -30,6 +33,8 @@ from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
 
+# What a budget is above the time that pairs took: they are uneven, and none begins at its end.
+BUDGET_RESERVE = 1.5
 _ORDER = tuple(FindingLevel)  # the worst first
 _MAX_ADVICE = 3
 _STYLES = {
@@ -196,7 +201,6 @@ def _picture(noise: MetricNoise, margin: float) -> str:
 
 def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
     rows = _power_rows(noise)
-    unknown = [each for each in noise.metrics if each.spread.sd is None and each.spread.source]
     if rows:
         largest = max(row.first_change for row in rows)
         yield heading("Smallest detectable change by number of pairs, and the time they take")
@@ -209,12 +213,29 @@ def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
             ),
             rows,
         )
-    yield from sentences(f"{_label(each)}: {each.spread.source}." for each in unknown)
+    yield from sentences(_unknown_spreads(noise))
     if rows:
         first = _label(next(each for each in noise.metrics if each.spread.detectable))
         chance = number_format.whole_share(POWER)
         yield from notes(
             [f"Detected with a chance of {chance} by a check of this workload; bars show {first}."]
+        )
+
+
+def _unknown_spreads(noise: NoiseFloor) -> Iterator[str]:
+    """Yield why metrics have no spread, each reason once, and how long enough pairs take."""
+    metrics: dict[str, list[str]] = {}
+    for each in noise.metrics:
+        if each.spread.sd is None and each.spread.source:
+            metrics.setdefault(each.spread.source, []).append(_label(each))
+    for reason, labels in metrics.items():
+        yield f"{', '.join(labels)}: {reason}."
+    if metrics and 0 < noise.pairs < MIN_VALUES:
+        needed_s = MIN_VALUES * noise.seconds_per_pair
+        minutes = math.ceil(BUDGET_RESERVE * needed_s / SECONDS_PER_MINUTE)
+        yield (
+            f"{MIN_VALUES} pairs take about {number_format.duration(needed_s)} here: allow them "
+            f"with `--budget {minutes}m` and at least `--pairs {MIN_VALUES}`."
         )
 
 

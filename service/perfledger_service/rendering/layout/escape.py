@@ -41,6 +41,7 @@ _SIGN = "(?:[%=/\N{RIGHTWARDS ARROW}]|\N{MICRO SIGN}s)"
 _PART = r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*"
 _WORKLOAD = re.compile(rf"{_PART}(?:[.:]{_PART})*(?:\[{_PART}(?:[=,.]{_PART})*\])?")
 _BREAK = re.compile(r"(?<=[.:,])|(?=\[)")
+_QUOTED = r"\(?`[^`\s](?:[^`]*[^`\s])?`\)?"  # "`perfledger check --resume`"
 _LIST_MARKER = re.compile(r"\d+[.)]")  # would begin a list at the start of a line
 _PLAIN_WORD = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
 
@@ -107,18 +108,16 @@ def prose(
     """Return our sentence with everything but plain words and figures in code spans.
 
     Adjacent words share a span. `names` are untrusted texts that the sentence may quote; each gets
-    its own span.
+    its own span, and so does what the sentence has between backticks.
     """
     line = clean(text, limit=limit)
     cleaned = {clean(name, limit=limit) for name in names if name}
     quotes = sorted((name for name in cleaned if name in line), key=len, reverse=True)
-    if not quotes:
-        return _escaped_words(line, is_start=True, in_table=in_table)
     # Whole words only: two adjacent spans would become one.
-    pattern = rf"(?<!\S)({'|'.join(map(re.escape, quotes))})(?=[,.;:]*(?:\s|$))"
-    parts = re.split(pattern, line)
+    alternatives = "|".join((*map(re.escape, quotes), _QUOTED))
+    parts = re.split(rf"(?<!\S)({alternatives})(?=[,.;:]*(?:\s|$))", line)
     return "".join(
-        code(part, limit=limit, in_table=in_table)
+        _quoted_span(part, is_name=part in cleaned, limit=limit, in_table=in_table)
         if index % 2
         else _with_spaces(part, is_start=index == 0, in_table=in_table)
         for index, part in enumerate(parts)
@@ -206,6 +205,14 @@ def _longest_backticks(text: str) -> int:
 
 def _is_plain(word: str) -> bool:
     return _PLAIN_WORD.fullmatch(word) is not None
+
+
+def _quoted_span(text: str, *, is_name: bool, limit: int, in_table: bool) -> str:
+    """Return a name, or what stands between backticks, with the brackets around them outside."""
+    if is_name:
+        return code(text, limit=limit, in_table=in_table)
+    before, quoted, after = text.split("`")
+    return before + code(quoted, limit=limit, in_table=in_table) + after
 
 
 def _with_spaces(text: str, *, is_start: bool, in_table: bool) -> str:

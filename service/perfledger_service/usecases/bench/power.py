@@ -24,6 +24,7 @@ from perfledger_baselines.significance.interim_looks import looks_until, planned
 from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD
 from perfledger_baselines.significance.power import POWER, smallest_detectable_change
 from perfledger_baselines.significance.spread_prior import (
+    MIN_VALUES,
     PriorError,
     prior_from_pairs,
     prior_from_runs,
@@ -211,6 +212,6 @@ def _spread_of_test(test: PairedTest, request: PowerRequest) -> SpreadView:
         prior = prior_from_pairs((differences - differences.mean()).tolist())
     except PriorError:
         count = "1 pair is" if len(differences) == 1 else f"{len(differences)} pairs are"
-        source = f"{count} too few to estimate a spread: 5 are needed"
+        source = f"{count} too few to estimate a spread: {MIN_VALUES} are needed"
         return SpreadView(name=name, sd=None, source=source)
     return _spread(name, math.sqrt(prior.variance), f"from {len(differences)} pairs", request)

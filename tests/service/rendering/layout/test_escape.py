@@ -173,6 +173,12 @@ def test_code(text, expected):
         ("(a (b_c)) d", "(a (`b_c`)) d"),
         ("(a (anonymous)::f) d", "(a `(anonymous)::f`) d"),
         ("at ( ) and (()), (", "at `( )` and `(()), (`"),
+        ("raise `budget`.", "raise `budget`."),
+        ("run `perfledger check --resume`, then", "run `perfledger check --resume`, then"),
+        ("(`a b_c`): x (by `d`) (`e` f_g)", "(`a b_c`): x (by `d`) (`e` `f_g`)"),
+        ("`a` `b` c`d` `e", "`a` `b` ``c`d` `e``"),
+        ("a ` b `` c ` d", "a `` ` `` b ``` `` ``` c `` ` `` d"),
+        ("`|` or `<b>`", "`\\|` or `<b>`"),
     ],
 )  # fmt: skip
 def test_prose(text, expected):
