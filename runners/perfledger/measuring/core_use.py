@@ -43,6 +43,8 @@ RANKS = "cpu_time: a step runs in several processes"
 NO_CHILDREN = "cpu_time: the kernel does not list child processes"
 
 RUN_QUEUE = Path("/proc/thread-self/schedstat")
+# A thread that waits for a core in each of so many readings waits nearly always.
+MAX_QUEUE_READINGS = 5
 # Share of the time that may go into reading the times of threads: hundreds take milliseconds.
 READING_SHARE = 0.02
 
@@ -146,6 +148,22 @@ class _Block:
     queued: float
 
 
+@dataclass(frozen=True, slots=True)
+class _QueueReading:
+    """The seconds that a thread waited in run queues, when its clocks read `wall` and `thread`."""
+
+    queued: float
+    wall: float
+    thread: float
+
+    def at(self, wall: float, thread: float) -> float:
+        """Return the wait when the clocks read this, shortly before or after.
+
+        In between the thread ran, or was ready to.
+        """
+        return self.queued + (wall - self.wall) - (thread - self.thread)
+
+
 class CoreWatch:
     """The use of the host's cores, block by block."""
 
@@ -195,14 +213,37 @@ class CoreWatch:
         host = self._host
         # A read of a file lets other threads of Python run, so the run queue comes last: what they
         # do after the last step is leftover work.
-        clocks = (host.queued, host.thread, host.cpu, host.wall)
-        before = [clock() for clock in clocks]
+        early = self._queue_reading()
+        began = host.thread(), host.cpu(), host.wall()
+        queued_s = early.at(began[2], host.thread())
         yield
-        after = [clock() for clock in reversed(clocks)]
-        _, cpu, thread, _ = after
-        self._block_end = cpu, thread
-        differences = (late - early for early, late in zip(reversed(before), after, strict=True))
-        self._blocks.append(_Block(steps, *differences))
+        wall = host.wall()
+        thread_at_end = host.thread()
+        ended = host.cpu(), host.thread()
+        late = self._queue_reading()
+        self._block_end = ended
+        self._blocks.append(
+            _Block(
+                steps,
+                elapsed=wall - began[2],
+                cpu=ended[0] - began[1],
+                thread=ended[1] - began[0],
+                queued=late.at(wall, thread_at_end) - queued_s,
+            )
+        )
+
+    def _queue_reading(self) -> _QueueReading:
+        """Return this thread's wait in run queues, with the clocks at that time.
+
+        The thread may have to wait for a core while it reads: then it reads again.
+        """
+        host = self._host
+        before, wall, thread, queued = host.queued(), host.wall(), host.thread(), host.queued()
+        for _ in range(MAX_QUEUE_READINGS):
+            if queued == before:
+                break
+            before, wall, thread, queued = queued, host.wall(), host.thread(), host.queued()
+        return _QueueReading(queued, wall, thread)
 
     def use(
         self, readings_s: Sequence[float], *, settling_s: float, turns: Sequence[int]

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -141,6 +142,53 @@ def test_the_wait_for_a_core_between_long_readings_is_not_the_harness(reading_s,
 
     assert len(use.cpu_time_s) == readings
     assert use.left_out == ({} if readings else {TOO_SHORT: 3})
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("readings", [{0}, {0, 1}, {3}, {0, 3}, {0, 1, 3, 4}])
+def test_a_wait_for_a_core_while_the_wait_is_read_is_not_the_steps(readings, is_before):
+    clocks, calls = Clocks(), count()
+
+    def wait(number):
+        if number in readings:
+            clocks.now["wall"] += 0.5
+            clocks.now["queued"] += 0.5
+
+    def queued():
+        number = next(calls)
+        if is_before:
+            wait(number)
+        value = clocks.now["queued"]
+        if not is_before:
+            wait(number)
+        return value
+
+    watch = CoreWatch(replace(clocks.host, queued=queued))
+    with watch.block(1):
+        clocks.now["wall"] += 2.0
+        clocks.now["thread"] += 1.5
+        clocks.now["queued"] += 0.25
+        after_start = next(calls)
+
+    use = watch.use((2.0,), settling_s=0.0, turns=(1,))
+    assert after_start <= 4
+    assert (use.times.elapsed_s, use.times.queued_s) == ((2.0,), (0.25,))
+
+
+def test_a_thread_that_always_waits_for_a_core_is_read_a_few_times():
+    clocks = Clocks()
+
+    def queued():
+        clocks.now["wall"] += 0.5
+        clocks.now["queued"] += 0.5
+        return clocks.now["queued"]
+
+    watch = CoreWatch(replace(clocks.host, queued=queued))
+    with watch.block(1):
+        clocks.now["wall"] += 2.0
+        clocks.now["thread"] += 2.0
+
+    assert watch.use((2.0,), settling_s=0.0, turns=(1,)).times.elapsed_s == (2.0,)
 
 
 def test_a_wait_between_two_steps_is_not_taken_for_the_harness():
