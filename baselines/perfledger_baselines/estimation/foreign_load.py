@@ -10,7 +10,8 @@ Where several do, the bounds are far apart and prove nothing.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -24,12 +25,18 @@ from perfledger_baselines.estimation.interleaving import MIN_TURNS
 class UnqueuedDifference:
     """Bounds of log(head / base) of a pair's step time without the wait for other programs.
 
-    `queued_share` is the share of the two sides' wall time that the steps spent in run queues.
+    `queued_share` is the share of the two sides' wall time that the steps spent in run queues, and
+    `foreign_share` the least of it that they waited for other programs.
     """
 
     low: float
     high: float
     queued_share: float
+    foreign_share: float
+
+    def exchanged(self) -> Self:
+        """Return the same with base and head exchanged."""
+        return replace(self, low=-self.high, high=-self.low)
 
 
 def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
@@ -45,15 +52,24 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
         [np.log(head_least) - np.log(base_most), np.log(head_most) - np.log(base_least)]
     )
     low, high = hodges_lehmann(rows).tolist()
-    times = (base.core_times, head.core_times)
-    elapsed_s = math.fsum(value for each in times for value in each.elapsed_s[:readings])
-    queued_s = math.fsum(value for each in times for value in each.queued_s[:readings])
-    return UnqueuedDifference(low=low, high=high, queued_share=queued_s / elapsed_s)
+    waits = [_waits_s(run.core_times, readings) for run in (base, head)]
+    elapsed_s, queued_s, foreign_s = map(math.fsum, zip(*waits, strict=True))
+    return UnqueuedDifference(
+        low=low,
+        high=high,
+        queued_share=queued_s / elapsed_s,
+        foreign_share=foreign_s / elapsed_s,
+    )
 
 
 def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:
     """Return the mean share of their wall time that these pairs' steps spent in run queues."""
     return math.fsum(each.queued_share for each in differences) / len(differences)
+
+
+def mean_foreign_share(differences: Sequence[UnqueuedDifference]) -> float:
+    """Return the least mean share of their wall time that these steps waited for other programs."""
+    return math.fsum(each.foreign_share for each in differences) / len(differences)
 
 
 def _comparable_readings(base: Run, head: Run) -> int:
@@ -66,8 +82,25 @@ def _comparable_readings(base: Run, head: Run) -> int:
 
 def _bounds(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray]:
     """Return the shortest and the longest that the wall time can be without other programs."""
+    elapsed_s, queued_s, helpers_s = _columns(times, readings)
+    return elapsed_s - queued_s, elapsed_s - _foreign_waits(queued_s, helpers_s)
+
+
+def _waits_s(times: CoreTimes, readings: int) -> tuple[float, float, float]:
+    """Return the seconds of the readings, of their waits, and of those for other programs."""
+    elapsed_s, queued_s, helpers_s = _columns(times, readings)
+    foreign_s = _foreign_waits(queued_s, helpers_s)
+    return math.fsum(elapsed_s), math.fsum(queued_s), math.fsum(foreign_s)
+
+
+def _foreign_waits(queued_s: FloatArray, helpers_s: FloatArray) -> FloatArray:
+    """Return the least wait for other programs: a process's own threads ran during the rest."""
+    return np.maximum(queued_s - helpers_s, 0.0)
+
+
+def _columns(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     elapsed_s, queued_s, helpers_s = (
         np.array(column[:readings], dtype=np.float64)
         for column in (times.elapsed_s, times.queued_s, times.helpers_s)
     )
-    return elapsed_s - queued_s, elapsed_s - np.maximum(queued_s - helpers_s, 0.0)
+    return elapsed_s, queued_s, helpers_s

@@ -25,7 +25,11 @@ from perfledger_baselines.estimation.clock_states import (
     has_usual_clocks,
 )
 from perfledger_baselines.estimation.estimators import left_out_samples, point_estimates
-from perfledger_baselines.estimation.foreign_load import UnqueuedDifference, unqueued_difference
+from perfledger_baselines.estimation.foreign_load import (
+    UnqueuedDifference,
+    mean_foreign_share,
+    unqueued_difference,
+)
 from perfledger_baselines.estimation.interleaving import (
     INTERLEAVED_METRICS,
     apply_difference,
@@ -73,6 +77,9 @@ class PairedTest:
     numbers: tuple[int, ...]
     other_clocks: int = 0
     unqueued: tuple[UnqueuedDifference, ...] = ()  # of a step time: each pair's, or none at all
+    # Of a step time: the least share of it that the steps are known to have waited for other
+    # programs.
+    foreign_share: float = 0.0
     left_out: int = 0  # samples of these pairs that are zero, negative or not a number
 
     @property
@@ -268,7 +275,7 @@ def _test(
     workload: str, metric: Metric, pairs: Sequence[tuple[int, Pair]], *, of: int
 ) -> PairedTest:
     unqueued = tuple(pair.unqueued for _, pair in pairs if pair.unqueued is not None)
-    is_settleable = metric.name == STEP_TIME.name and len(unqueued) == len(pairs)
+    is_step_time = metric.name == STEP_TIME.name
     return PairedTest(
         workload=workload,
         metric=metric,
@@ -276,6 +283,7 @@ def _test(
         head=tuple(pair.head.get(metric.name) for _, pair in pairs),
         numbers=tuple(number for number, _ in pairs),
         other_clocks=of - len(pairs),
-        unqueued=unqueued if is_settleable else (),
+        unqueued=unqueued if is_step_time and len(unqueued) == len(pairs) else (),
+        foreign_share=mean_foreign_share(unqueued) if is_step_time and unqueued else 0.0,
         left_out=sum(pair.left_out.get(metric.name, 0) for _, pair in pairs),
     )

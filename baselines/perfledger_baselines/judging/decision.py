@@ -25,8 +25,9 @@ from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 # exactly the floor or the margin counts must not depend on that.
 ROUNDING = 1e-12
 # Share of the steps' wall time spent in run queues. Below it other load is not what makes wall time
-# noisy.
+# noisy or different.
 LOADED_SHARE = 0.02
+CHANGES = frozenset({Outcome.REGRESSED, Outcome.IMPROVED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,8 @@ class Decision:
 
     `floor` is the smallest relative change of this series that is called a change. `adjusted` is
     None for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
-    if CPU time settled a step time: the share of it that steps spent waiting for a core.
+    if CPU time settled a step time, or left it undecided: the share of it that steps spent waiting
+    for a core.
     """
 
     outcome: Outcome
@@ -55,7 +57,7 @@ def decide_paired(
     rule: DecisionRule,
     priors: Priors,
 ) -> tuple[Decision, ...]:
-    """Decide paired tests, in order; CPU time may settle a step time that load made noisy."""
+    """Decide paired tests, in order; step times beside other load with the help of CPU time."""
     decisions = tuple(
         _decide_pairs(test, result, rule.of(test.workload), priors.get(test.key))
         for test, result in zip(tests, adjusted, strict=True)
@@ -66,7 +68,7 @@ def decide_paired(
         if test.metric.name == CPU_TIME.name
     }
     return tuple(
-        _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
+        _decide_under_load(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
         for test, decision in zip(tests, decisions, strict=True)
     )
 
@@ -78,13 +80,23 @@ def paired_outcomes(
     rule: DecisionRule,
     priors: Priors,
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes of `decide_paired` without figures; CPU time settles none."""
+    """Return the outcomes of `decide_paired` without figures; CPU time settles no UNCHANGED."""
     outcomes: list[Outcome] = []
     for test, result in zip(tests, adjusted, strict=True):
         own_rule = rule.of(test.workload)
         floor = own_rule.floor_of(_usable_prior(result, priors.get(test.key)))
         outcomes.append(_outcome(test.metric, result, own_rule, floor=floor)[0])
-    return tuple(outcomes)
+    cpu_times = {
+        test.workload: outcome
+        for test, outcome in zip(tests, outcomes, strict=True)
+        if test.metric.name == CPU_TIME.name
+    }
+    return tuple(
+        Outcome.UNDECIDED
+        if _may_be_load(test, outcome, result, cpu_times.get(test.workload))
+        else outcome
+        for test, result, outcome in zip(tests, adjusted, outcomes, strict=True)
+    )
 
 
 def decide_unpaired(
@@ -125,6 +137,42 @@ def _decide_pairs(
 def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) -> SpreadPrior | None:
     """Return a test's prior; None if no spread is needed, as for a flawed test or for counts."""
     return None if adjusted is None or adjusted.result.is_exact else prior
+
+
+def _decide_under_load(
+    test: PairedTest, decision: Decision, cpu_time: Decision | None, rule: DecisionRule
+) -> Decision:
+    """Return the decision on a test, of a step time after what other load may have done to it."""
+    change = Outcome.REGRESSED if decision.is_warning else decision.outcome
+    cpu_outcome = None if cpu_time is None else cpu_time.outcome
+    if not _may_be_load(test, change, decision.adjusted, cpu_outcome):
+        return _settle_by_cpu_time(test, decision, cpu_time, rule)
+    return replace(
+        decision,
+        outcome=Outcome.UNDECIDED,
+        is_warning=False,
+        queued_share=test.foreign_share,
+    )
+
+
+def _may_be_load(
+    test: PairedTest,
+    outcome: Outcome,
+    adjusted: AdjustedResult | None,
+    cpu_time: Outcome | None,
+) -> bool:
+    """Return whether other load alone may have changed a step time.
+
+    Beside other programs one side may wait longer for a core than the other one throughout a check.
+    A change then needs support: by the CPU time, or by the wall time without that wait. Less wall
+    time for more CPU time is supported: the waits may be for the step's own threads.
+    """
+    if adjusted is None or outcome not in CHANGES or test.foreign_share < LOADED_SHARE:
+        return False
+    if cpu_time is outcome or cpu_time is Outcome.REGRESSED:
+        return False
+    low, high = adjusted.result.unqueued or (0.0, 0.0)
+    return not (low > 0 if outcome is Outcome.REGRESSED else high < 0)
 
 
 def _settle_by_cpu_time(

@@ -30,6 +30,7 @@ class DecidedBy(StrEnum):
     EQUIVALENCE = "equivalence"  # the narrow interval lies inside the margin
     FAMILY = "family"  # significant alone, not in the family
     FLOOR = "floor"  # significant, smaller than the floor, and not inside the margin either
+    LOAD = "load"  # wall time changed, maybe because other programs took the cores
     NOISE = "noise"  # neither a change nor its absence is shown
     KERNEL_WINDOWS = "kernel windows"  # the profiled windows of kernels show neither
 
@@ -60,6 +61,8 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
         pairs_needed = MIN_KERNEL_PAIRS if is_short else None
     elif decided_by is DecidedBy.TOO_FEW_PAIRS:
         pairs_needed = fewest_pairs(rule.looks, has_history=verdict.prior is not None)
+    elif decided_by is DecidedBy.LOAD:
+        pairs_needed = None  # other programs decide, not the number of pairs
     elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
         pairs_needed, expected = _pairs_to_decide(verdict, estimate, rule)
     return VerdictExplanation(
@@ -95,6 +98,8 @@ def _undecided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
         return DecidedBy.KERNEL_WINDOWS if is_tested else DecidedBy.TOO_FEW_PAIRS
     if estimate is None:
         return DecidedBy.TOO_FEW_PAIRS
+    if verdict.queued_share is not None:
+        return DecidedBy.LOAD
     if verdict.is_warning:
         return DecidedBy.WARNING
     if estimate.low <= 0 <= estimate.high:

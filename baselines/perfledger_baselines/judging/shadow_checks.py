@@ -73,16 +73,21 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
     }
     swapped: list[PairedTest] = []
     for test in tests:
+        coins_of = [is_exchanged[test.workload, number] for number in test.numbers]
         pairs = [
-            (head, base) if is_exchanged[test.workload, number] else (base, head)
-            for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
+            (head, base) if is_swapped else (base, head)
+            for is_swapped, base, head in zip(coins_of, test.base, test.head, strict=True)
         ]
+        # A test has as many of these as pairs, or none.
+        unqueued = zip(coins_of, test.unqueued, strict=False)
         swapped.append(
             replace(
                 test,
                 base=tuple(base for base, _ in pairs),
                 head=tuple(head for _, head in pairs),
-                unqueued=(),  # it only settles what is unchanged
+                unqueued=tuple(
+                    each.exchanged() if is_swapped else each for is_swapped, each in unqueued
+                ),
             )
         )
     return swapped
@@ -119,4 +124,5 @@ def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:
         base=tuple(test.base[place] for place in places),
         head=tuple(test.head[place] for place in places),
         numbers=tuple(test.numbers[place] for place in places),
+        unqueued=test.unqueued[: len(places)],
     )

@@ -64,7 +64,9 @@ class Verdict:
     reason: str
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
-    queued_share: float | None = None  # of the wall time, where CPU time settled the outcome
+    # Of the wall time: spent waiting for a core, where CPU time settled the outcome; spent waiting
+    # for other programs, where these may be why it changed.
+    queued_share: float | None = None
     profiled_pairs: int = 0  # pairs with windows that a verdict on kernels rests on
 
     @property

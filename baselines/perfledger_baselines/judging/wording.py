@@ -157,6 +157,12 @@ def _reason(decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *,
             f"{p_value(mild)} by Benjamini-Hochberg, but {probability(strict)} by Holm, "
             f"after {after}"
         )
+    if decision.queued_share is not None and decision.outcome is Outcome.UNDECIDED:
+        return (
+            "wall time changed under load: steps waited "
+            f"{_percent(decision.queued_share)} of it for other programs, and neither the rest of "
+            f"it nor CPU time shows a change after {after}"
+        )
     if adjusted.result.sd == 0:
         return f"identical in {after}"
     return _no_change_reason(decision, adjusted, rule, after=after)

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.records import CoreTimes, Side
-from perfledger_baselines.estimation.foreign_load import mean_queued_share, unqueued_difference
+from perfledger_baselines.estimation.foreign_load import (
+    mean_foreign_share,
+    mean_queued_share,
+    unqueued_difference,
+)
 
 TURNS = 5
 shares = st.floats(0.0, 0.95)
@@ -67,6 +71,9 @@ def test_the_bounds_enclose_and_swap_with_the_sides(run_of, sample):
     assert there.low <= there.high + 1e-12
     assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
     assert back.queued_share == pytest.approx(there.queued_share)
+    exchanged = there.exchanged()
+    assert (exchanged.low, exchanged.high) == (-there.high, -there.low)
+    assert exchanged.foreign_share == pytest.approx(back.foreign_share)
 
 
 def test_the_share_of_the_wait_is_that_of_both_sides(run_of):
@@ -80,6 +87,15 @@ def test_the_share_of_the_wait_is_that_of_both_sides(run_of):
     assert unloaded is not None
     assert difference.queued_share == 0.5
     assert mean_queued_share([difference, unloaded]) == 0.25
+    assert mean_foreign_share([difference, unloaded]) == 0.25
+
+
+def test_a_wait_is_for_other_programs_beyond_what_own_threads_use_meanwhile(run_of):
+    difference = unqueued_difference(run_of(1.0), run_of(2.0, 1.0, [0.25, 0.5, 0.75, 1.0, 2.0]))
+
+    assert difference is not None
+    assert difference.queued_share == pytest.approx(1 / 3)
+    assert difference.foreign_share == pytest.approx((0.75 + 0.5 + 0.25) / 15)
 
 
 def test_turns_without_a_neighbour_do_not_count(run_of):

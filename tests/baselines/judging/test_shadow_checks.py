@@ -1,11 +1,14 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from perfledger.metrics import FLOPS_PER_STEP, STEP_TIME
-from perfledger_baselines.judging.judge import judgement_of, outcomes_of_tests
+from perfledger_baselines.estimation.foreign_load import UnqueuedDifference
+from perfledger_baselines.judging.judge import decide_tests, judgement_of, outcomes_of_tests
 from perfledger_baselines.judging.shadow_checks import shadow_check
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 
 CHECKS = 300
@@ -121,3 +124,48 @@ def test_later_pairs_than_those_that_decide_do_not_count(build):
     assert shadows[0] == shadows[1]
     assert shadows[0] is not None
     assert not shadows[0].is_false_alarm
+
+
+def beside_load(tests, *, is_supported):
+    """Return step times that changed beside load, and did so without the wait for a core or not."""
+    changes = {
+        test.workload: [math.log(head / base) if is_supported else 0.0 for base, head in test.pairs]
+        for test in tests
+    }
+    return [
+        replace(
+            test,
+            foreign_share=0.5,
+            unqueued=tuple(
+                UnqueuedDifference(low=each, high=each, queued_share=0.5, foreign_share=0.5)
+                for each in changes[test.workload]
+            ),
+        )
+        for test in tests
+    ]
+
+
+@pytest.mark.parametrize("is_supported", [True, False])
+def test_outcomes_alone_are_those_of_the_decisions_beside_load(build, is_supported):
+    pairs = {f"m:f{seed}": noisy_pairs(seed, ratio=1.1, pairs=6) for seed in range(4)}
+    judgement = judgement_of(step_times(build, pairs))
+    tests = beside_load(judgement.tests, is_supported=is_supported)
+
+    outcomes = outcomes_of_tests(tests, rule=judgement.rule, priors={})
+
+    decisions = decide_tests(tests, rule=judgement.rule, priors={})
+    assert outcomes == tuple(decision.outcome for decision in decisions)
+    assert set(outcomes) == {Outcome.REGRESSED if is_supported else Outcome.UNDECIDED}
+
+
+@pytest.mark.parametrize("is_supported", [True, False])
+def test_load_alone_is_no_false_alarm_of_exchanged_sides(build, is_supported):
+    pairs = [(1.0, 1.02 + 0.0001 * number) for number in range(4)]
+    rule = DecisionRule(looks=(4,), alpha=0.05, margin=0.05, floor=0.003)
+    tests = beside_load(
+        judgement_of(step_times(build, {"m:f": pairs})).tests, is_supported=is_supported
+    )
+
+    shadows = [shadow_check(tests, (), rule=rule, priors={}, seed=str(seed)) for seed in range(100)]
+
+    assert any(shadow.is_false_alarm for shadow in shadows if shadow is not None) is is_supported

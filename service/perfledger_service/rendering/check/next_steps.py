@@ -174,7 +174,7 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
         sentence, command = _more_pairs(report, verdict, why.pairs_needed)
         sentences.append(sentence)
         quotes += [command] * bool(command)
-    if why.decided_by in {DecidedBy.NOISE, DecidedBy.KERNEL_WINDOWS}:
+    if why.decided_by in {DecidedBy.NOISE, DecidedBy.LOAD, DecidedBy.KERNEL_WINDOWS}:
         for text, quote in _quieter(report):
             sentences.append(text)
             quotes.append(quote)

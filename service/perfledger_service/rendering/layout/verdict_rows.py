@@ -355,7 +355,7 @@ def _verdict_row(
         ),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
-        is_settled=verdict.queued_share is not None,
+        is_settled=verdict.queued_share is not None and verdict.outcome is Outcome.UNCHANGED,
         is_early=_is_early(verdict),
         has_kernels=verdict in report.kernel_changes,
         kind=metric.kind,

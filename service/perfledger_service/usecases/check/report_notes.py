@@ -29,7 +29,7 @@ from perfledger_service.rendering.layout.limit_sentences import (
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
 # The rules that leave a result undecided because of noise.
-_NOISE = frozenset({DecidedBy.NOISE, DecidedBy.KERNEL_WINDOWS})
+_NOISE = frozenset({DecidedBy.NOISE, DecidedBy.LOAD, DecidedBy.KERNEL_WINDOWS})
 
 # Relative tolerance: a spread stays equal to itself after a round trip through JSON.
 SAME_SPREAD = 1e-9

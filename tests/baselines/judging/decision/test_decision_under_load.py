@@ -27,7 +27,7 @@ class Step:
     cpu: float = 0.03
     helpers: float = 0.0
     off: float = 0.0
-    own_queue: float = 0.0  # behind its own process's threads
+    own_queue: float = 0.0  # behind its own process's threads, as far as they run, and others
 
 
 @pytest.fixture(scope="session")
@@ -148,7 +148,7 @@ def test_what_cpu_time_cannot_see_is_never_settled(verdicts_of, base, head, load
     for seed in range(tries(12)):
         for pair in ((base, head), (head, base)):
             verdict = verdicts_of(*pair, seed=seed, load=load)[STEP_TIME]
-            assert verdict.queued_share is None
+            assert verdict.outcome is not Outcome.UNCHANGED or verdict.queued_share is None
 
 
 def test_wall_time_decides_where_it_can(verdicts_of):
@@ -222,3 +222,77 @@ def test_more_cpu_time_without_speed_is_a_regression(verdicts_of):
     assert verdicts[STEP_TIME].outcome is Outcome.UNCHANGED
     assert verdicts[CPU_TIME].is_regression
     assert not is_trade(verdicts[CPU_TIME], verdicts.values())
+
+
+UNLUCKY = Step(own_queue=0.03)  # in every pair, behind other programs
+
+
+@pytest.mark.parametrize("sides", [(Step(), UNLUCKY), (UNLUCKY, Step())])
+def test_a_longer_wait_for_other_programs_is_no_change(verdicts_of, sides):
+    verdict = verdicts_of(*sides, load=0.1)[STEP_TIME]
+
+    assert (verdict.outcome, verdict.is_warning) == (Outcome.UNDECIDED, False)
+    assert re.fullmatch(
+        r"wall time changed under load: steps waited [\d.]+ % of it for other programs, and "
+        "neither the rest of it nor CPU time shows a change after 11 pairs",
+        verdict.reason,
+    )
+    explanation = explain_verdict(verdict, Plan(seed=1, order=(), looks=(11,), margin=MARGIN))
+    assert (explanation.decided_by, explanation.pairs_needed) == (DecidedBy.LOAD, None)
+
+
+def test_without_a_known_wait_wall_time_decides(verdicts_of):
+    verdict = verdicts_of(
+        Step(), UNLUCKY, load=0.1, change=lambda run: replace(run, core_times=CoreTimes())
+    )[STEP_TIME]
+
+    assert verdict.outcome is Outcome.REGRESSED
+
+
+def test_a_wait_that_is_not_known_of_every_pair_supports_no_change(verdicts_of):
+    def without(run):
+        return replace(run, core_times=CoreTimes()) if run.pair == 3 else run
+
+    assert verdicts_of(Step(), UNLUCKY, change=without)[STEP_TIME].outcome is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "outcome"),
+    [
+        pytest.param(UNLUCKY, Step(own_queue=0.03, off=0.03), Outcome.REGRESSED, id="a sleep"),
+        pytest.param(Step(off=0.06), UNLUCKY, Outcome.IMPROVED, id="a sleep that is gone"),
+        pytest.param(UNLUCKY, Step(cpu=0.06, own_queue=0.03), Outcome.REGRESSED, id="more work"),
+        pytest.param(
+            Step(cpu=0.015, helpers=0.015),
+            Step(cpu=0.015, helpers=0.03, own_queue=0.045),
+            Outcome.REGRESSED,
+            id="more work of other threads",
+        ),
+        pytest.param(
+            Step(cpu=0.03, own_queue=0.002),
+            Step(cpu=0.017, helpers=0.017),
+            Outcome.IMPROVED,
+            id="more CPU time for speed",
+        ),
+        pytest.param(
+            Step(cpu=0.015, helpers=0.03),
+            Step(cpu=0.015, helpers=0.03, own_queue=0.03),
+            Outcome.REGRESSED,
+            id="a wait for own threads",
+        ),
+    ],
+)
+def test_beside_load_a_change_that_more_than_wall_time_shows_counts(
+    verdicts_of, base, head, outcome
+):
+    assert verdicts_of(base, head, load=0.0)[STEP_TIME].outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("waits", "outcome"),
+    [((0.0, 0.001), Outcome.REGRESSED), ((0.0002, 0.0012), Outcome.UNDECIDED)],
+)
+def test_a_fiftieth_of_the_time_is_load(verdicts_of, waits, outcome):
+    base, head = (Step(own_queue=each) for each in waits)
+
+    assert verdicts_of(base, head, load=0.0)[STEP_TIME].outcome is outcome

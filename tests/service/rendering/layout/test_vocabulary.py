@@ -186,6 +186,7 @@ def test_what_would_settle_a_result_and_its_time_are_said():
     )
     assert advice(replace(needed, decided_by=DecidedBy.EQUIVALENCE)) == ""
     assert advice(replace(futile, decided_by=DecidedBy.KERNEL_WINDOWS)) == ""
+    assert advice(replace(futile, decided_by=DecidedBy.LOAD)) == ""
     assert advice(replace(few, pairs_needed=None)) == ""
 
 

@@ -5,6 +5,7 @@ import pytest
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import CoreTimes, Device, FindingLevel, Framework, HostFinding, Side
 from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.usecases.check.report_notes import report_notes
 
 BUSY = {Side.BASE: 0.9, Side.HEAD: 0.45}
@@ -108,6 +109,31 @@ def test_noise_under_load_says_so_and_what_to_do(make_bundle):
         "noise left gpt:step undecided, steps waited 30 % of their time for a core: stop other "
         "programs, or reserve cores for the check with taskset; set OMP_NUM_THREADS below the 8 "
         "cores"
+    )
+
+
+def test_a_change_that_load_may_have_made_says_so_and_what_to_do(make_bundle):
+    bundle = make_bundle(metrics=(STEP_TIME,), ratio=1.2)
+    times = {Side.BASE: (1.0, 0.3), Side.HEAD: (1.2, 0.5)}
+    runs = tuple(
+        replace(
+            run,
+            core_times=CoreTimes(
+                elapsed_s=times[run.side][:1], queued_s=times[run.side][1:], helpers_s=(0.0,)
+            ),
+        )
+        for run in bundle.runs
+    )
+    bundle = replace(bundle, machine=replace(bundle.machine, cores=1), runs=runs)
+
+    verdicts = judge_bundle(bundle)
+
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.UNDECIDED]
+    assert report_notes(bundle, verdicts) == (
+        (
+            "noise left gpt:step undecided, steps waited 36 % of their time for a core: stop other "
+            "programs, or reserve cores for the check with taskset"
+        ),
     )
 
 
