@@ -12,6 +12,11 @@ from perfledger.rounding import digits, percentage
 # pairs beside eight busy loops, threads that sleep left at most 0.0001. Work for a thread, which
 # was over three times the step's, was at least 0.13 in each of 30 pairs.
 MAX_LEFTOVER = 0.05
+# Part of what other threads do per step of head that goes on when a turn has ended. Within a turn
+# they may keep up with the steps. Every second pause is empty: half of what a step leaves shows.
+MIN_LATE_SHARE = 0.25
+# Seconds that threads of a pool use after a step that waits for them.
+POOL_S = 5e-5
 # Cores that a thread uses at its own pace. With less, base has none: the harness itself uses a few
 # thousandths in a pause, which would be all that head uses if its work is done before the pause.
 MIN_PACE = 0.02
@@ -26,11 +31,54 @@ def leftover_doubt(pairs: Pairs) -> str:
         return "whether it computes between its steps is known only for base"
     shares = [share for sides in pairs.values() if (share := _leftover_share(sides)) is not None]
     if head is None or not shares or median(shares) < MAX_LEFTOVER:
-        return ""
+        return _late_doubt(pairs)
     return (
         f"it has work for {digits(head, 2)} cores between its steps, {percentage(median(shares))} "
         "of their time: they may return before they are done"
     )
+
+
+def _late_doubt(pairs: Pairs) -> str:
+    """Return that other threads do work of head's steps late, unlike base's; "" if they do not."""
+    shares = [share for sides in pairs.values() if (share := _late_share(sides)) is not None]
+    if not shares or median(shares) < MAX_LEFTOVER:
+        return ""
+    return (
+        f"other threads do work of {percentage(median(shares))} of its steps, and go on after the "
+        "last of a turn: they may return before they are done"
+    )
+
+
+def _late_share(sides: Mapping[Side, Run]) -> float | None:
+    """Return how much more other threads do per step of head than of base, as a share of it.
+
+    0 unless they go on when a turn has ended, and None if unknown.
+    """
+    base, head = (sides.get(side) for side in Side)
+    if base is None or head is None:
+        return None
+    work_s = _growth(_helpers_s(base), _helpers_s(head))
+    left_s = _growth(_left_per_turn_s(base), _left_per_turn_s(head))
+    steps, measured_s = _steps(head), _measured_s(head)
+    if work_s is None or left_s is None or not 0 < measured_s < math.inf:
+        return None
+    is_late = left_s >= max(POOL_S, MIN_LATE_SHARE * work_s)
+    return work_s * steps / measured_s if is_late else 0.0
+
+
+def _growth(base: float | None, head: float | None) -> float | None:
+    return None if base is None or head is None else head - base
+
+
+def _helpers_s(run: Run) -> float | None:
+    """Return what other threads of a typical turn do per step; None if unknown."""
+    return median(run.core_times.helpers_s) if run.core_times.helpers_s else None
+
+
+def _left_per_turn_s(run: Run) -> float | None:
+    """Return the work that is left at the end of a turn, on average; None if unknown."""
+    left_s = run.evidence.leftover_s
+    return left_s * _steps(run) / len(run.turns) if left_s is not None and run.turns else None
 
 
 def _paused_cores(pairs: Pairs, side: Side) -> float | None:

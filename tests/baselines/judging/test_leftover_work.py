@@ -1,11 +1,12 @@
 """Tests when head is doubted because it computes between its steps."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
-from perfledger.records import Side
+from perfledger.records import CoreTimes, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.leftover_work import leftover_doubt
@@ -142,3 +143,70 @@ def test_a_step_that_computes_afterwards_is_called_faster_only_if_it_is(checked,
 
 def test_a_slower_step_that_computes_afterwards_too_is_regressed(checked):
     assert outcome(checked(ratio=1.5, **paused(0.0, 0.5))) == "regressed"
+
+
+def with_threads(bundle, side, *, helpers_s, left_s, step_s=0.001, steps=30, turns=4):
+    """Return a bundle whose runs of a side have threads that work beside and after a turn."""
+    return replace(
+        bundle,
+        runs=tuple(
+            replace(
+                run,
+                samples={"step_time_p50": (step_s,) * steps * turns},
+                turns=(steps,) * turns,
+                core_times=CoreTimes(
+                    elapsed_s=(step_s,) * turns,
+                    queued_s=(0.0,) * turns,
+                    helpers_s=(helpers_s,) * turns,
+                ),
+                evidence=StepEvidence(paused_cores=0.001, leftover_s=left_s / steps),
+            )
+            if run.side is side
+            else run
+            for run in bundle.runs
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_doubted"),
+    [
+        pytest.param(
+            (0.0, 0.0), (2e-4, 1e-4), True, id="a fifth of each step, of the last one later"
+        ),
+        pytest.param((0.0, 0.0), (4.9e-5, 4.9e-4), False, id="less than a twentieth"),
+        pytest.param((0.0, 0.0), (5.1e-5, 4.9e-4), True, id="a twentieth"),
+        pytest.param((0.0, 0.0), (4e-4, 9e-5), False, id="threads that a step waits for"),
+        pytest.param((0.0, 0.0), (6e-5, 4.9e-5), False, id="a pool that goes back to sleep"),
+        pytest.param((2e-4, 1e-4), (2e-4, 1e-4), False, id="as much as base"),
+        pytest.param((2e-4, 1e-4), (4e-4, 2e-4), True, id="more than base"),
+        pytest.param((0.0, 1e-4), (2e-4, 1e-4), False, id="later as much as base"),
+    ],
+)
+def test_what_is_left_of_short_steps_shows_at_the_end_of_their_turns(
+    checked, base, head, is_doubted
+):
+    bundle = checked()
+    for side, (helpers_s, left_s) in zip(Side, (base, head), strict=True):
+        bundle = with_threads(bundle, side, helpers_s=helpers_s, left_s=left_s)
+
+    doubt = leftover_doubt(pairs_of_workloads(bundle)["m:f"])
+
+    assert bool(doubt) is is_doubted
+    assert not doubt or re.fullmatch(
+        r"other threads do work of [\d.]+ % of its steps, and go on after the last of a turn: they "
+        "may return before they are done",
+        doubt,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"core_times": CoreTimes()}, {"turns": ()}, {"evidence": StepEvidence()}],
+)
+def test_without_readings_short_steps_leave_nothing(checked, change):
+    bundle = with_threads(checked(), Side.BASE, helpers_s=0.0, left_s=0.0)
+    bundle = with_threads(bundle, Side.HEAD, helpers_s=2e-4, left_s=1e-4)
+    runs = tuple(replace(run, **change) for run in bundle.runs)
+
+    assert leftover_doubt(pairs_of_workloads(replace(bundle, runs=runs))["m:f"]) == ""
