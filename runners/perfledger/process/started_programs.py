@@ -4,34 +4,43 @@ Programs find the side's packages through PYTHONPATH. One that does not get the 
 it (`python -I`), imports what is installed: the same on both sides, whatever the change is.
 """
 
+import json
 import os
 import re
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from perfledger.meters import child_processes
+from perfledger.meters.program_starts import (
+    PATH_VARIABLE,
+    STARTS,
+    Hook,
+    listener,
+    sitecustomize,
+)
 from perfledger.package_code import LoadedPackage, SourcePackage
 from perfledger.process.module_origin import INSTALL_FOLDERS
 
 PYTHON = re.compile(r"python\d*(\.\d+)?[a-z]*")
 SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+# End a command of a shell; what follows is another one.
+PUNCTUATION = "();<>|&\n"
 # Flags without a value, then the one whose value is a module or code.
 COMMAND_FLAG = re.compile(r"-([bBdEiIOPqRsSuvx]*)([cm])(.*)", re.DOTALL)
 # An object of a module (`mine.app:application`), and a statement that imports.
 OBJECT = re.compile(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.]*(\(.*\))?")
 IMPORT = re.compile(r"\b(import|from)\s")
-NO_ENVIRONMENT = frozenset({"-i", "--ignore-environment"})  # of `env`
+# Words before a program that take its environment away (`env -i`), or give it another path.
+NO_PATH = re.compile(r"-i|--ignore-environment|PYTHONPATH=(/[^$]*)?")
 MAX_SCRIPT_BYTES = 2**16  # the imports of a script are at its beginning
-MAX_PROGRAMS = 1000  # that one step starts: the others are like these
-PATH_VARIABLE = "PYTHONPATH"
-
-Hook = Callable[[str, tuple[Any, ...]], object]
+# A thousand programs have a tenth of it.
+MAX_RECORD_BYTES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class PythonCall:
 
 @dataclass(slots=True, kw_only=True)
 class ProgramWatch:
-    """A watch over the programs that this process starts.
+    """A watch over the programs that this process starts, and those that they start in turn.
 
     `root` is the side's checkout, `packages` are the repository's own. `environment` is the side's
     own environment, "" without one: the copies in it are the side's.
@@ -74,18 +83,31 @@ class ProgramWatch:
     environment: str = ""
     search_path: Sequence[str] = field(default_factory=lambda: sys.path)
     _programs: list[StartedProgram] = field(default_factory=list[StartedProgram])
+    _record: Path | None = None  # its folder
 
     def watch(self, add_hook: Callable[[Hook], object] = sys.addaudithook) -> None:
         """Record the programs that are started from now on, and those that run.
 
-        Python cannot remove the hook, so this comes after the last timed step.
+        Python cannot remove the hook, so this comes after the last timed step. Python programs that
+        are started with this process's variables record, too.
         """
-        if self.packages:
-            add_hook(self._hear)
-            self._programs += _running_programs()
+        if not self.packages:
+            return
+        self._record = Path(tempfile.mkdtemp(prefix="perfledger-"))
+        (self._record / STARTS).touch()
+        text = sitecustomize(str(self._record))
+        (self._record / "sitecustomize.py").write_text(text, encoding="utf-8")
+        add_hook(listener(str(self._record)))
+        self._programs += _running_programs()
+        path = os.environ.get(PATH_VARIABLE, "")
+        os.environ[PATH_VARIABLE] = os.pathsep.join(filter(None, (str(self._record), path)))
 
     def copies(self) -> tuple[LoadedPackage, ...]:
-        """Return the installed packages that the programs import in place of the side's."""
+        """Return the installed packages that the programs import in place of the side's.
+
+        This ends the watch.
+        """
+        self._end()
         copies = {
             name: folder for program in self._programs for name, folder in self._copies_of(program)
         }
@@ -95,17 +117,24 @@ class ProgramWatch:
             for name, folder in copies.items()
         )
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in {"subprocess.Popen", "os.posix_spawn", "os.exec"}:
+    def _end(self) -> None:
+        """Take the record, and undo what made programs find it."""
+        if self._record is None:
             return
-        if len(self._programs) < MAX_PROGRAMS:
-            with suppress(Exception):  # a boundary: any object may be an argument
-                self._programs.append(_program_of(event, arguments))
+        path = os.environ.pop(PATH_VARIABLE, "").split(os.pathsep)
+        if folders := os.pathsep.join(each for each in path if each != str(self._record)):
+            os.environ[PATH_VARIABLE] = folders
+        self._programs += _recorded_programs(self._record / STARTS)
+        shutil.rmtree(self._record, ignore_errors=True)
+        self._record = None
 
     def _copies_of(self, program: StartedProgram) -> Iterator[tuple[str, Path]]:
-        call = _python_call(program)
-        if call is None or (not call.is_isolated and self._is_found_by(program)):
-            return
+        is_found = self._is_found_by(program)
+        for call in _python_calls(program):
+            if call.is_isolated or not is_found:
+                yield from self._copies_in(call)
+
+    def _copies_in(self, call: PythonCall) -> Iterator[tuple[str, Path]]:
         for name in dict.fromkeys(each.name.partition(".")[0] for each in self.packages):
             first = call.folder
             if first is not None and first.is_relative_to(self.root) and _has_package(first, name):
@@ -142,25 +171,12 @@ class ProgramWatch:
         return False
 
 
-def _program_of(event: str, arguments: tuple[Any, ...]) -> StartedProgram:
-    """Return the program of an audit event: https://docs.python.org/3/library/audit_events.html."""
-    match event, arguments:
-        case "subprocess.Popen", (executable, words, folder, variables):
-            pass
-        case _, (executable, words, variables):
-            folder = None
-        case _:
-            raise ValueError(event)
-    texts: list[Any] = [words] if isinstance(words, str | bytes) else list(words)
-    names = [os.fsdecode(each) for each in texts]
-    if executable is not None and names:
-        names[0] = os.fsdecode(executable)
-    variables = os.environ if variables is None else variables
-    return StartedProgram(
-        tuple(names),
-        {os.fsdecode(name): os.fsdecode(value) for name, value in dict(variables).items()},
-        Path(os.fsdecode(folder or ".")).absolute(),
-    )
+def _recorded_programs(path: Path) -> Iterator[StartedProgram]:
+    with suppress(OSError), path.open("rb") as file:
+        for line in file.read(MAX_RECORD_BYTES).splitlines():
+            with suppress(ValueError, TypeError):  # a line that was cut off
+                words, variables, folder = json.loads(line)
+                yield StartedProgram(tuple(words), variables, Path(folder))
 
 
 def _running_programs() -> Iterator[StartedProgram]:
@@ -185,26 +201,65 @@ def _words_of(process: str) -> tuple[str, ...]:
     return ()
 
 
-def _python_call(program: StartedProgram) -> PythonCall | None:
-    """Return what a command's Python interpreter runs; None if it starts none.
+def _python_calls(program: StartedProgram) -> Iterator[PythonCall]:
+    """Yield what the Python interpreters of a command run.
 
-    A shell's command is looked into, and a script says which interpreter runs it.
+    A shell's commands are looked into, and a script says which interpreter runs it.
     """
-    words = list(program.words)
-    if words and Path(words[0]).name in SHELLS and "-c" in words[:-1]:
-        with suppress(ValueError):  # an open quotation
-            words = shlex.split(words[words.index("-c") + 1])
+    text = _shell_text(program)
+    commands = [[*program.words]] if text is None else _commands(text)
+    for words in commands:
+        yield from _python_call(words, program)
+
+
+def _shell_text(program: StartedProgram) -> str | None:
+    """Return what a shell runs: a text, or a script; None if the program is none."""
+    if not program.words:
+        return None
+    name, *words = program.words
+    if Path(name).name in SHELLS:
+        if "-c" in words[:-1]:
+            return words[words.index("-c") + 1]
+        names = [each for each in words if not each.startswith("-")]
+        return _beginning(program.folder / names[0]) if names else ""
+    if PYTHON.fullmatch(Path(name).name):  # which may itself be a script that finds an interpreter
+        return None
+    place = shutil.which(name, path=program.environment.get("PATH"))
+    text = _beginning(program.folder / (place or name))
+    first_line = text.partition("\n")[0]
+    interpreters = {Path(each).name for each in first_line.removeprefix("#!").split()}
+    return text if first_line.startswith("#!") and interpreters & SHELLS else None
+
+
+def _commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of each command of a shell's text."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=PUNCTUATION)
+    lexer.whitespace, lexer.whitespace_split = " \t\r", True
+    words: list[str] = []
+    with suppress(ValueError):  # an open quotation
+        for word in lexer:
+            if word and set(word) <= set(PUNCTUATION):
+                yield words
+                words = []
+            else:
+                words.append(word)
+    yield words
+
+
+def _python_call(words: list[str], program: StartedProgram) -> Iterator[PythonCall]:
+    """Yield what the Python interpreter of one command runs, if it starts one."""
     for index, word in enumerate(words):
-        is_bare = not NO_ENVIRONMENT.isdisjoint(words[:index])
+        is_bare = any(NO_PATH.fullmatch(each) for each in words[:index])
         if PYTHON.fullmatch(Path(word).name):
-            return _call(words[index + 1 :], program.folder, is_isolated=is_bare)
+            yield _call(words[index + 1 :], program.folder, is_isolated=is_bare)
+            return
         script = shutil.which(word, path=program.environment.get("PATH"))
         first_line = _beginning(Path(script)).partition("\n")[0] if script else ""
         if script and first_line.startswith("#!") and "python" in first_line:
             flags = [each for each in first_line.split()[1:] if each.startswith("-")]
             call = [*flags, script, *words[index + 1 :]]
-            return _call(call, program.folder, is_isolated=is_bare)
-    return None
+            yield _call(call, program.folder, is_isolated=is_bare)
+            return
 
 
 def _call(words: Sequence[str], here: Path, *, is_isolated: bool) -> PythonCall:

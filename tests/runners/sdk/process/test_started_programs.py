@@ -26,6 +26,9 @@ class Side:
             (package / "__init__.py").write_text("")
             (package / "__main__.py").write_text("")
         (self.root / "tool.py").write_text("from mine import work\n")
+        script = self.root / "run.sh"
+        script.write_text("#!/bin/sh\necho begin\npython -I -m mine\n")
+        script.chmod(0o755)
         self.command = folder / "venv" / "bin" / "mine-tool"
         self.command.parent.mkdir()
         self.command.write_text(f"#!{sys.executable}\nfrom mine.cli import main\n")
@@ -66,6 +69,10 @@ def side(tmp_path):
         ["python3", "-X", "utf8", "-W", "ignore", "-cimport mine"],
         ["python", "tool.py", "argument"],
         ["/bin/sh", "-c", "cd src; exec python -m mine"],
+        ["/bin/sh", "-c", "python -c 'import other' && python -m mine"],
+        ["/bin/sh", "-c", "# a comment\necho 'two\nlines'\npython -m mine"],
+        ["bash", "run.sh", "argument"],
+        ["./run.sh"],
         ["nice", "-n", "5", "python", "-m", "mine"],
         ["python", "-Im", "cProfile", "-m", "mine"],
         ["python", "-Im", "cProfile", "tool.py"],
@@ -99,6 +106,10 @@ def test_a_script_of_the_installed_copy_says_its_interpreter(side):
         (["python", "--version"], "."),
         (["git", "log", "mine"], "."),
         (["sh", "-c", "echo 'mine"], "."),
+        (["sh", "-c", "# python -m mine"], "."),
+        (["sh", "-c", "echo python; echo -m mine"], "."),
+        (["sh"], "."),
+        (["sh", "absent.sh"], "."),
         ([], "."),
     ],
 )
@@ -114,6 +125,10 @@ def test_other_programs_import_no_copy(side, words, folder):
         (["python", "-I", "-m", "mine"], True),
         (["env", "-i", "python", "-m", "mine"], True),
         (["env", "A=1", "python", "-m", "mine"], False),
+        (["env", "PYTHONPATH=/opt", "python", "-m", "mine"], True),
+        (["sh", "-c", "PYTHONPATH= python -m mine"], True),
+        (["sh", "-c", "PYTHONPATH=src python -m mine"], False),
+        (["sh", "-c", "PYTHONPATH=/opt:$PYTHONPATH python -m mine"], False),
     ],
 )
 def test_the_sides_path_counts_unless_the_program_ignores_it(side, words, is_copy):
@@ -159,6 +174,44 @@ def test_events_with_strange_arguments_are_left_out(side):
         ("open", ("mine",)),
     ):
         side.hooks[0](event, arguments)
+
+    assert [each.folder for each in watch.copies()] == [str(side.site / "mine")]
+
+
+def test_programs_find_the_record_until_it_is_read(side, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "lib")
+    watch = side.watch()
+    record, _, path = os.environ["PYTHONPATH"].partition(os.pathsep)
+    assert (path, Path(record, "sitecustomize.py").exists()) == ("lib", True)
+
+    watch.copies()
+
+    assert (os.environ["PYTHONPATH"], Path(record).exists()) == ("lib", False)
+    monkeypatch.delenv("PYTHONPATH")
+    side.watch().copies()
+    assert "PYTHONPATH" not in os.environ
+
+
+def test_programs_that_programs_start_are_seen(side):
+    isolated = "import os, sys; os.execv(sys.executable, ['python', '-I', '-c', 'mine = 1'])"
+    with_path = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'mine = 1'])"
+    folders = []
+    for code in (isolated, with_path):
+        watch = side.watch()
+        path = os.pathsep.join((os.environ["PYTHONPATH"], str(side.root)))
+        variables = {**os.environ, "PYTHONPATH": path}
+        subprocess.run([sys.executable, "-c", code], env=variables, check=True)
+        folders.append([each.folder for each in watch.copies()])
+
+    assert folders == [[str(side.site / "mine")], []]
+
+
+def test_a_record_that_is_cut_off_tells_what_it_has(side):
+    watch = side.watch()
+    side.hooks[0]("os.system", ("python -I -m mine",))
+    record = Path(os.environ["PYTHONPATH"].partition(os.pathsep)[0], "starts")
+    with record.open("a") as file:
+        file.write('5\n[[]]\n[["python", "-I')
 
     assert [each.folder for each in watch.copies()] == [str(side.site / "mine")]
 
