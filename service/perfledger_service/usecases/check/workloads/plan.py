@@ -87,8 +87,9 @@ def plan_workloads(
     workload is a failure if only base registers it, if its file no longer imports, or if its unit
     of work changed, because the steps are then not comparable. One that only head registers is new.
     A broken file on head is a failure of its own, unless missing workloads account for it, globs
-    choose other modules, or an expression chooses workloads and none of this file's on base: that
-    is noted. `configured` has the "module:function" names in settings, by the setting.
+    choose other modules, or an expression chooses workloads and none of those that base registers
+    in this file: that is noted. `configured` has the "module:function" names in settings, by the
+    setting.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
@@ -120,9 +121,16 @@ def plan_workloads(
         if name not in head_specs
     }
     unaccounted = _unaccounted_files(head.broken, missing_modules, choice.globs)
-    unneeded = [each for each in unaccounted if choice.expression and chosen and _is_one(each)]
+    unneeded = [
+        each
+        for each in unaccounted
+        if choice.expression
+        and chosen
+        and _is_one(each)
+        and not any(other.path == each.path for other in base.broken)
+    ]
     for each in unaccounted:
-        failures += [] if each in unneeded else _failures_of(each, base.broken)
+        failures += [] if each in unneeded else _failures_of(each, base.broken, choice)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -136,7 +144,7 @@ def plan_workloads(
         notes=(
             *head.notes,
             *_notes((base, head), configured),
-            *(_unneeded_note(each, base.broken, choice) for each in unneeded),
+            *(_unneeded_note(each, choice) for each in unneeded),
         ),
     )
 
@@ -157,22 +165,29 @@ def _unaccounted_files(
     ]
 
 
-def _failures_of(file: UnreadablePath, base: Iterable[UnreadablePath]) -> list[Failure]:
+def _failures_of(
+    file: UnreadablePath, base: Iterable[UnreadablePath], choice: WorkloadChoice
+) -> list[Failure]:
     """Return the failures of a file that is broken on head, on both sides."""
     name = _cut(file.path)
     before = [_import_failure(name, Side.BASE, each) for each in base if each.path == file.path]
-    return [*before, _import_failure(name, Side.HEAD, file)]
+    failures = [*before, _import_failure(name, Side.HEAD, file)]
+    if not (choice.expression and before and _is_one(file)):
+        return failures
+    doubt = (
+        f"-k {choice.expression!r} may choose workloads of it: `--workload` with patterns of other "
+        "modules leaves it out"
+    )
+    return [
+        replace(each, detail=f"{each.detail[: MAX_DETAIL - len(doubt) - 2]}; {doubt}")
+        for each in failures
+    ]
 
 
-def _unneeded_note(
-    file: UnreadablePath, base: Iterable[UnreadablePath], choice: WorkloadChoice
-) -> str:
-    """Return the note on a broken file of which, as far as base tells, nothing is chosen."""
-    if any(each.path == file.path for each in base):
-        left_out = f"on either side, so what {choice} may choose in it is left out"
-    else:
-        left_out = f"on head; {choice} chooses none of its workloads on base"
-    return f"{_cut(file.path)} cannot be imported {left_out}: {file.detail}"[:MAX_DETAIL]
+def _unneeded_note(file: UnreadablePath, choice: WorkloadChoice) -> str:
+    """Return the note on a broken file of which nothing is chosen on base."""
+    reason = f"{choice} chooses none of its workloads on base"
+    return f"{_cut(file.path)} cannot be imported on head; {reason}: {file.detail}"[:MAX_DETAIL]
 
 
 def _may_hold(file: UnreadablePath, globs: Sequence[str]) -> bool:

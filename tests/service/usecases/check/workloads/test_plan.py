@@ -337,12 +337,6 @@ def test_what_heads_benchmarks_ask_for_in_vain_is_noted_once():
             "base: ",
             id="a new file",
         ),
-        pytest.param(
-            side(A, broken={"bench/b.py": "boom"}),
-            "bench/b.py cannot be imported on either side, so what -k 'bench.a' may choose in it "
-            "is left out: ",
-            id="broken on both sides",
-        ),
     ],
 )
 def test_a_broken_file_that_an_expression_does_not_need_is_noted(base, words):
@@ -378,4 +372,22 @@ def test_a_broken_file_that_an_expression_may_need_is_a_failure(base, head, expr
     planned = plan_workloads(base, head, choice=WorkloadChoice(expression=expression))
 
     assert [failure.side for failure in planned.failures] == [Side.HEAD]
+
+
+@pytest.mark.parametrize(("glob", "count"), [("*", 2), ("bench.b:*", 2), ("bench.a:*", 0)])
+def test_what_may_be_chosen_in_a_file_that_neither_side_imports_is_not_measured(glob, count):
+    sides = (side(A, broken={"bench/b.py": f"{each} {'x' * 4000}"}) for each in ("was", "is"))
+    choice = WorkloadChoice(globs=(glob,), expression="step")
+
+    planned = plan_workloads(*sides, choice=choice)
+
     assert planned.notes == ()
+    assert [(each.workload, each.side) for each in planned.failures] == [
+        ("bench/b.py", each) for each in Side
+    ][:count]
+    for failure in planned.failures:
+        assert len(failure.detail) == 4000
+        assert failure.detail.endswith(
+            "x; -k 'step' may choose workloads of it: `--workload` with "
+            "patterns of other modules leaves it out"
+        )
