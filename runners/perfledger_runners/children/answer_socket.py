@@ -37,6 +37,10 @@ class AnswerSocket(Protocol):
         """Return the child's answers so far, without waiting."""
         ...
 
+    def unread(self) -> bytes:
+        """Return the answers that `read` has not returned yet, without waiting."""
+        ...
+
     def start_turn(self) -> None:
         """Let the child continue."""
         ...
@@ -90,6 +94,12 @@ class PairedSocket:
             self._selector.unregister(self._socket)  # a closed socket is always ready
             self._selector = None
         return data
+
+    def unread(self) -> bytes:
+        """Return the beginning of the answers that `read` has not returned yet."""
+        with suppress(OSError):  # none, or the child is gone
+            return self._socket.recv(READ_BYTES, socket.MSG_PEEK)
+        return b""
 
     def start_turn(self) -> None:
         """Start the child's next turn."""

@@ -29,6 +29,7 @@ from perfledger_runners.children.process_tree import (
     proportional_bytes,
     resident_bytes,
 )
+from perfledger_runners.children.protocol_state import ends_with_stop
 from perfledger_runners.children.rank_sockets import RankSockets
 from perfledger_runners.children.sandbox import exit_status
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, tail_of_text
@@ -79,11 +80,12 @@ class Child:
         self.process_id = self._process.pid  # and its session's
         self._guard.add_session(self.mark, self.process_id)
         self.log_from = 0  # where the current workload's output starts
+        self.is_stopped = False  # it waits for its turn, and has said so
         self._selector = selectors.DefaultSelector()
         self._answers.watch(self._selector)
         self._exit_descriptor: int | None = None
         self._ended: os.waitid_result | None = None
-        self._is_open = True
+        self.is_open = True
         if hasattr(os, "pidfd_open"):  # on Linux; elsewhere the next check detects its exit
             self._exit_descriptor = os.pidfd_open(self.process_id)
             self._selector.register(self._exit_descriptor, selectors.EVENT_READ)
@@ -99,7 +101,7 @@ class Child:
 
     def _exit(self) -> os.waitid_result | None:
         """Return how the process ended by itself; None if it has not, or if `close` ended it."""
-        if self._ended is None and self._is_open:
+        if self._ended is None and self.is_open:
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
             self._ended = os.waitid(os.P_PID, self.process_id, options)
         return self._ended
@@ -111,7 +113,13 @@ class Child:
 
     def start_turn(self) -> None:
         """Start the child's next turn."""
+        self.is_stopped = False
         self._answers.start_turn()
+
+    def is_waiting(self) -> bool:
+        """Return whether it waits for its turn, also if nobody has read yet that it does."""
+        unread = self._answers.unread()
+        return ends_with_stop(unread) if unread else self.is_stopped
 
     @property
     def is_launched(self) -> bool:
@@ -158,9 +166,9 @@ class Child:
 
     def close(self) -> int:
         """Kill the process and its descendants; return its exit status as Popen defines it."""
-        if self._is_open:
+        if self.is_open:
             self._exit()  # is told from the end that follows
-            self._is_open = False
+            self.is_open = False
             kill(self.process_id, self.mark)
             self._guard.end(self.mark)
             self._selector.close()

@@ -322,8 +322,9 @@ def _pass_on(
     """Pass a message on; a child that waits for its turn gets it when the reader returns."""
     watch.hear(message)
     asked_at = harness.clock()
+    child.is_stopped = isinstance(message, ReadyMessage | TurnMessage)
     yield message
-    if isinstance(message, ReadyMessage | TurnMessage):
+    if child.is_stopped:
         watch.wait(harness.clock() - asked_at)
         child.start_turn()
     if isinstance(message, ReadyMessage):

@@ -139,8 +139,12 @@ class LimitWatch:
 
     def _waiting(self, now: float) -> tuple[FailureReason, str] | None:
         """Return that the child may wait for what the other side has, if it seems so."""
-        is_early = self._phase in (STARTING, SETTING_UP)
-        if not (is_early and self._is_awaited(self._workload) and self._idle.is_idle(now)):
+        if self._phase not in (STARTING, SETTING_UP):
+            return None
+        if not self._is_awaited(self._workload):
+            self._await(now)  # both sides may sleep, or wait for something else
+            return None
+        if not self._idle.is_idle(now):
             return None
         seconds = f"{digits(self._idle.idle_s, 2)} s"
         return (

@@ -138,3 +138,12 @@ class ProtocolState:
 
     def _is_open(self, workload: str) -> bool:
         return workload not in self.finished and (not self.requested or workload in self.requested)
+
+
+def ends_with_stop(lines: bytes) -> bool:
+    """Return whether the last of a child's messages says that it waits for its turn."""
+    *_, last, rest = (b"", *lines.split(b"\n"))
+    try:
+        return rest == b"" and isinstance(decode_message(last), ReadyMessage | TurnMessage)
+    except GarbageError:  # it is refused when it is read
+        return False

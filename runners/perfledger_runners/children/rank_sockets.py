@@ -87,6 +87,14 @@ class RankSockets:
                 break  # its last answers come before another rank's end
         return data
 
+    def unread(self) -> bytes:
+        """Return the beginning of rank 0's answers that `read` has not returned yet."""
+        if self._first is None or self._first not in self._open():
+            return b""
+        with suppress(OSError):  # no more, or the rank is gone
+            return self._texts[self._first] + self._first.recv(READ_BYTES, socket.MSG_PEEK)
+        return self._texts[self._first]
+
     def start_turn(self) -> None:
         """Start the child's next turn, through rank 0."""
         with suppress(OSError):  # it is gone, which is detected elsewhere

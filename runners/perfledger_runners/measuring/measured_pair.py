@@ -219,6 +219,9 @@ class _PairOfChildren:
         default_factory=dict[tuple[str, Side], Failure]
     )
     logs: dict[str, str] = field(default_factory=dict[str, str])
+    children: dict[Side, Child | None] = field(
+        default_factory=dict[Side, Child | None]
+    )  # the first
     ended: set[Side] = field(default_factory=set[Side])
     failing: set[tuple[str, Side]] = field(default_factory=set[tuple[str, Side]])
     windows: list[tuple[Side, WindowsMessage]] = field(
@@ -229,12 +232,14 @@ class _PairOfChildren:
         """Measure the workloads on both sides."""
         harness = self.measurement.harness
         with ExitStack() as stack:
-            children = [
-                start_early(harness, self._request(workloads, place), stack) for place in places
-            ]
+            for place in places:
+                request = self._request(workloads, place)
+                self.children[place.side] = start_early(harness, request, stack)
             first, second = (
-                stack.enter_context(closing(self._measure_side(workloads, place, child)))
-                for place, child in zip(places, children, strict=True)
+                stack.enter_context(
+                    closing(self._measure_side(workloads, place, self.children[place.side]))
+                )
+                for place in places
             )
             run_interleaved(first, second, workloads)
 
@@ -314,8 +319,14 @@ class _PairOfChildren:
             yield self.watch.heard(message)
 
     def _is_awaited(self, side: Side, workload: str) -> bool:
-        """Return whether the other side waits until this one is as far with a workload."""
-        return side.facing not in self.ended and (workload, side.facing) not in self.failing
+        """Return whether the other side waits until this one is as far with a workload.
+
+        It is not known of later children than its first one: they may wait.
+        """
+        if side.facing in self.ended or (workload, side.facing) in self.failing:
+            return False
+        facing_child = self.children[side.facing]
+        return facing_child is None or not facing_child.is_open or facing_child.is_waiting()
 
     def _follow(self, message: AnyMessage | ChildContinuation | ChildExit, place: _Place) -> None:
         """Report the start of a workload, read telemetry in its steps, and note its failure."""

@@ -110,5 +110,6 @@ def _reason(failure: Failure) -> str:
     """Return why the sides run in turn, as a clause."""
     what = clean_text(failure.detail).splitlines()
     detail = f" ({what[0][:MAX_REASON]})" if what else ""
-    verb = "waits" if _waits(failure) else "fails"
-    return f"{failure.side} {verb} while {failure.side.facing} runs{detail}"
+    if _waits(failure):
+        return f"{failure.side} may wait for what {failure.side.facing} has{detail}"
+    return f"{failure.side} fails while {failure.side.facing} runs{detail}"

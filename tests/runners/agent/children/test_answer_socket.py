@@ -14,11 +14,14 @@ def test_a_child_answers_on_the_descriptor_that_it_inherits():
         answers.watch(selector)
 
         assert answers.read() == b""
+        assert answers.unread() == b""
         os.write(child, b"ready")
+        assert [answers.unread() for _ in range(2)] == [b"ready"] * 2
         answers.start_turn()
         assert (answers.read(), os.read(child, 8)) == (b"ready", b"\n")
         os.close(child)
         assert selector.select(0)
+        assert answers.unread() == b""
         assert answers.read() == b""
         assert not selector.select(0)
         assert answers.trouble() is None

@@ -159,6 +159,18 @@ def test_a_child_that_computes_nothing_while_the_other_side_waits_may_wait_for_i
     assert requests == ["m:f", "m:f"]
 
 
+def test_it_is_idle_only_while_the_other_side_waits(harness, clock):
+    is_other_waiting = iter([True, False, True, True])
+    watch = LimitWatch(child(), replace(harness, is_awaited=lambda _: next(is_other_waiting)))
+    watch.hear(started())
+
+    troubles = []
+    for clock.now in (1.0, 12.0, 13.0, 22.9):
+        troubles.append(watch.trouble())
+
+    assert troubles == [None] * 4
+
+
 def test_a_short_time_limit_shortens_the_time_to_be_idle(harness, clock):
     limits = replace(harness.limits, workload_s=4.0)
     watch = LimitWatch(child(), replace(harness, limits=limits, is_awaited=lambda _: True))

@@ -4,7 +4,7 @@ import pytest
 
 from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger_runners.children.protocol_parser import GarbageError
-from perfledger_runners.children.protocol_state import ProtocolState
+from perfledger_runners.children.protocol_state import ProtocolState, ends_with_stop
 
 
 def line(event, **fields):
@@ -161,3 +161,25 @@ def test_a_refusal_names_workloads():
 def test_a_listing_measures_nothing():
     with pytest.raises(GarbageError, match="'started' out of order"):
         talk(line("started", workload="w"), command=Command.LIST, workloads=())
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param([line("turn", workload="w")], True, id="a turn"),
+        pytest.param(
+            [line("started", workload="w", log_bytes=0), line("ready", workload="v")], True
+        ),
+        pytest.param([line("ready", workload="w"), line("started", workload="w")], False),
+        pytest.param([b"foreign"], False),
+        pytest.param([], False, id="nothing"),
+    ],
+)
+def test_a_child_waits_if_its_last_message_says_so(lines, expected):
+    assert ends_with_stop(b"".join(each + b"\n" for each in lines)) is expected
+
+
+def test_an_unfinished_message_is_none():
+    turn = line("turn", workload="w")
+
+    assert [ends_with_stop(turn + end) for end in (b"", b"\n", b"\n{")] == [False, True, False]

@@ -118,6 +118,7 @@ def test_rank_0_answers_and_gets_the_turns(tmp_path):
         sockets.read()
         ranks[0].sendall(b"ne")
         sockets.start_turn()
+        assert [sockets.unread() for _ in range(2)] == [b"ne"] * 2
 
         assert sockets.read() == b"ne"
         assert ranks[0].recv(8) == b"\n"
