@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from statistics import median
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Run, Side
 from perfledger.rounding import digits, percentage
 
@@ -44,26 +44,27 @@ def _late_doubt(pairs: Pairs) -> str:
     if not shares or median(shares) < MAX_LEFTOVER:
         return ""
     return (
-        f"other threads do work of {percentage(median(shares))} of its steps, and go on after the "
-        "last of a turn: they may return before they are done"
+        f"other threads do {percentage(median(shares))} of its work, and go on after the last step "
+        "of a turn: its steps may return before they are done"
     )
 
 
 def _late_share(sides: Mapping[Side, Run]) -> float | None:
-    """Return how much more other threads do per step of head than of base, as a share of it.
+    """Return how much more other threads do per step of head than of base, as a share of all work.
 
-    0 unless they go on when a turn has ended, and None if unknown.
+    0 unless they go on when a turn has ended, and None if unknown. Work is CPU time: beside other
+    programs steps take longer, and are no more work.
     """
     base, head = (sides.get(side) for side in Side)
     if base is None or head is None:
         return None
     work_s = _growth(_helpers_s(base), _helpers_s(head))
     left_s = _growth(_left_per_turn_s(base), _left_per_turn_s(head))
-    steps, measured_s = _steps(head), _measured_s(head)
-    if work_s is None or left_s is None or not 0 < measured_s < math.inf:
+    all_s = head.samples.get(CPU_TIME.name)
+    if work_s is None or left_s is None or not all_s:
         return None
     is_late = left_s >= max(POOL_S, MIN_LATE_SHARE * work_s)
-    return work_s * steps / measured_s if is_late else 0.0
+    return work_s / median(all_s) if is_late and work_s > 0 else 0.0
 
 
 def _growth(base: float | None, head: float | None) -> float | None:

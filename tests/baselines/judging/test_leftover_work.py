@@ -152,7 +152,10 @@ def with_threads(bundle, side, *, helpers_s, left_s, step_s=0.001, steps=30, tur
         runs=tuple(
             replace(
                 run,
-                samples={"step_time_p50": (step_s,) * steps * turns},
+                samples={
+                    "step_time_p50": (step_s,) * steps * turns,
+                    "cpu_time": (step_s,) * turns,
+                },
                 turns=(steps,) * turns,
                 core_times=CoreTimes(
                     elapsed_s=(step_s,) * turns,
@@ -194,8 +197,8 @@ def test_what_is_left_of_short_steps_shows_at_the_end_of_their_turns(
 
     assert bool(doubt) is is_doubted
     assert not doubt or re.fullmatch(
-        r"other threads do work of [\d.]+ % of its steps, and go on after the last of a turn: they "
-        "may return before they are done",
+        r"other threads do [\d.]+ % of its work, and go on after the last step of a turn: its "
+        "steps may return before they are done",
         doubt,
     )
 
