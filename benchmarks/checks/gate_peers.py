@@ -23,10 +23,11 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from cpu_time_gate import CONFIGURATION, ROUNDS, STEP
+from cpu_time_gate import CONFIGURATION, ROUNDS_PER_MS, STEP
 from scratch_repository import busy_loops, commit, git
 
 MARGIN_PERCENT = 5
+ROUNDS = 6 * ROUNDS_PER_MS
 CASES = {"unchanged": 1.0, "3 % more work": 1.03, "10 % more work": 1.1}
 # Runs the same step under the other tools. Outside of `paths`: there it would be measured, too.
 PEER = """
@@ -57,7 +58,7 @@ def make_repository(folder: Path, factor: float) -> None:
     git(folder, "init", "--quiet", "--initial-branch", "main")
     files = {"perfledger.toml": CONFIGURATION, "peers/test_peers.py": PEER}
     for message, rounds in (("base", ROUNDS), ("head", round(factor * ROUNDS))):
-        step = STEP.format(rounds=rounds, asleep_s=0.0) + f"# {message}\n"
+        step = STEP.format(rounds=rounds, sleep="pass") + f"# {message}\n"
         commit(folder, {**files, "benchmarks/work.py": step}, message)
 
 

@@ -32,8 +32,13 @@ def commit(folder: Path, files: Mapping[str, str | bytes | None], message: str) 
 
 @contextmanager
 def busy_loops(count: int) -> Generator[None]:
-    """Keep this many cores busy."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Keep this many cores busy.
+
+    Each has a session of its own, as programs have: Linux may give all processes of one session
+    together as much time as one of another.
+    """
+    command = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
     try:
         yield
     finally:

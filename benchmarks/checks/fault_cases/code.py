@@ -14,6 +14,7 @@ from fault_cases.case import (
     NOT_GREEN,
     NOT_MEASURED,
     REGRESSED,
+    SILENT,
     WORK,
     FaultCase,
     replaced,
@@ -287,6 +288,7 @@ for _ in range(3):
         os._exit(0)
     os.wait()
 """
+SHORT_STEP = replaced(BENCHMARK, "30_000", "15_000")
 DISTURBANCE = (
     FaultCase(
         name="three times the work beside foreign load",
@@ -294,6 +296,14 @@ DISTURBANCE = (
         head={"benchmarks/b.py": SLOW_STEP},
         loops=3,
         expected=REGRESSED,
+    ),
+    FaultCase(
+        name="unchanged steps of a millisecond beside much foreign load",
+        group="load",
+        base={"benchmarks/b.py": SHORT_STEP},
+        head={"benchmarks/b.py": f"import sys\n{SHORT_STEP}"},
+        loops=16,
+        expected=SILENT,
     ),
     FaultCase(
         name="busy threads that head starts",

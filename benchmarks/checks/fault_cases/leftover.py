@@ -26,6 +26,26 @@ def steps():
     return step
 """
 LONG = replaced(replaced(LATER, "    os.nice(19)\n", ""), "60_000", "3_000_000")
+SHORT = replaced(THREAD, "60_000", "13_400")
+HASHES = """
+import concurrent.futures, hashlib, queue, threading
+import perfledger
+DATA = memoryview(bytes(2_000_000))
+PART, REST = DATA[:500_000], DATA[500_000:]
+def serve(calls):
+    while True:
+        hashlib.sha256(calls.get())
+@perfledger.workload()
+def steps():
+    calls = queue.Queue()
+    threading.Thread(target=serve, args=(calls,), daemon=True).start()
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    def step():
+        return hashlib.sha256(DATA).hexdigest()
+    return step
+"""
+HASH = "        return hashlib.sha256(DATA).hexdigest()"
 POOL = """
 import concurrent.futures
 import perfledger
@@ -113,6 +133,24 @@ LEFTOVER = (
             "        calls.send(600_000)\n        return work(300_000)",
         ),
     ),
+    leftover(
+        "short steps that leave a fifth of theirs to a thread",
+        SHORT,
+        replaced(
+            SHORT,
+            "        return work(13_400)",
+            "        calls.put(2_700)\n        return work(10_700)",
+        ),
+    ),
+    leftover(
+        "short steps that leave a quarter of theirs to a thread beside Python",
+        HASHES,
+        replaced(
+            HASHES,
+            HASH,
+            "        calls.put(PART)\n        return hashlib.sha256(REST).hexdigest()",
+        ),
+    ),
     unproven(
         "JAX: NumPy's part of the work is gone",
         BESIDE_JAX,
@@ -128,6 +166,18 @@ LEFTOVER = (
         "a pool of threads that only head has",
         replaced(POOL, "    list(pool", "    0 and list(pool"),
         POOL,
+    ),
+    control(
+        "short steps with half of theirs in a pool that they wait for",
+        replaced(HASHES, HASH, f"        hashlib.sha256(DATA)\n{HASH}"),
+        replaced(
+            HASHES,
+            HASH,
+            "        half = pool.submit(hashlib.sha256, DATA)\n"
+            "        whole = hashlib.sha256(DATA).hexdigest()\n"
+            "        half.result()\n"
+            "        return whole",
+        ),
     ),
     control("a thread that wakes up now and then", TICKING, f"import sys\n{TICKING}", loops=8),
     control("JAX: constants that NumPy makes", TABLE_OF_JAX, f"import sys\n{TABLE_OF_JAX}"),

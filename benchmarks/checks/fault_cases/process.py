@@ -119,6 +119,18 @@ MISSING = (
         expected=NOT_MEASURED,
         words="data.txt",
     ),
+    FaultCase(
+        name="a file that -k may choose from, and that neither side can import",
+        group="missing parts",
+        base={"benchmarks/b.py": BENCHMARK, "benchmarks/c.py": f"import gone\n{BENCHMARK}"},
+        head={
+            "benchmarks/b.py": f"import sys\n{BENCHMARK}",
+            "benchmarks/c.py": f"import gone\n{replaced(BENCHMARK, '30_000', '90_000')}",
+        },
+        options=("-k", "steps"),
+        expected=NOT_MEASURED,
+        words="benchmarks/c.py cannot be imported",
+    ),
 )
 
 

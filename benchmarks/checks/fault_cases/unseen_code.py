@@ -54,6 +54,12 @@ def steps():
     step.server = server
     return step
 '''
+NESTED = """
+import os, subprocess, sys
+path = os.environ["PYTHONPATH"].split(":")[-1]
+subprocess.run([sys.executable, "-m", "mypkg"], check=True, env={"PYTHONPATH": path})
+"""
+NESTED_WITH_PATH = replaced(NESTED, ', env={"PYTHONPATH": path}', "")
 ENVIRONMENT = ", env={'PYTHONPATH': os.environ['PYTHONPATH'].split(':')[-1]}"
 SPAWNED = """
 import multiprocessing
@@ -89,8 +95,8 @@ DYNAMIC = (
 )
 
 
-def from_program(name: str, text: str, **options: Any) -> FaultCase:
-    """Return a package that becomes slower, in a program that a step starts."""
+def from_program(name: str, text: str, *, script: str = "", **options: Any) -> FaultCase:
+    """Return a package that becomes slower, in a program that a step starts, with a script."""
     case = FaultCase(
         name=name,
         group="unseen code",
@@ -98,6 +104,8 @@ def from_program(name: str, text: str, **options: Any) -> FaultCase:
             "benchmarks/b.py": text,
             "src/mypkg/__init__.py": PACKAGE,
             "src/mypkg/__main__.py": MAIN,
+            "run.sh": script,
+            "nested.py": NESTED,
         },
         head={"src/mypkg/__init__.py": SLOW_PACKAGE},
         prepare=partial(install, name="src/mypkg"),
@@ -122,6 +130,18 @@ def requirements(name: str, base: dict[str, str], head: dict[str, str]) -> Fault
 UNSEEN_CODE = (
     from_program("a program with an environment of its own", program("'-m', 'mypkg'", ENVIRONMENT)),
     from_program("a server with an environment of its own", SERVER),
+    from_program("a program that a program starts without its path", program(f"'-c', {NESTED!r}")),
+    from_program(
+        "a program that a shell's script starts without its path",
+        replaced(program("'run.sh'"), "[sys.executable, ", "['sh', "),
+        script="echo begin\npython nested.py\n",
+    ),
+    from_program(
+        "a program that a program starts",
+        program(f"'-c', {NESTED_WITH_PATH!r}"),
+        expected=REGRESSED,
+        words="",
+    ),
     from_program("a pool of new processes", SPAWNED, expected=REGRESSED, words=""),
     from_program(
         "a program with the side's path", program("'-m', 'mypkg'"), expected=REGRESSED, words=""
