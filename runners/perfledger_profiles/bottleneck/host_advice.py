@@ -1,10 +1,10 @@
-"""Holds the rules of advice on time off the device: input, host, copies and collectives."""
+"""Holds the rules of advice on time off the device: input, host and collectives."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
-from perfledger.profile import Bucket, Operation
+from perfledger.profile import Operation
 from perfledger.rounding import integer, percentage
 from perfledger_profiles.bottleneck.advice import (
     MIN_SHARE,
@@ -12,16 +12,13 @@ from perfledger_profiles.bottleneck.advice import (
     AdviceContext,
     Rule,
     first_names,
-    name_operations,
 )
 from perfledger_profiles.bottleneck.any_language_advice import (
     ASYNCHRONOUS_COPIES,
     BESIDE_COMPUTE,
-    COPY_LESS,
     FEWER_LAUNCHES,
     FEWER_WAITS,
     HOST_CODE,
-    PINNED_MEMORY,
 )
 from perfledger_profiles.bottleneck.classification import (
     OF_THE_DEVICE,
@@ -41,12 +38,9 @@ from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
     ON_DEVICE,
     OVERHEAD_THRESHOLDS,
-    is_on_cpu,
-    is_sum_of_kernels,
 )
-from perfledger_profiles.parsing.copy_names import is_pageable_copy
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
-from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY, STAGED_COPY
+from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY
 
 _LOADED_AHEAD = "if every batch is ready when its step begins"
 WORKERS = Advice(
@@ -105,11 +99,6 @@ JAX_PYTHON = Advice(
     "rarely",
     "if none of it stays in the step",
 )
-STAGED_COPIES = Advice(
-    "keep data on the device, or prepare the next batch in a thread while this one computes: "
-    "XLA's runtime first copies it into pinned memory on the host",
-    "if the device waits for none of it",
-)
 READ_BACK = Advice(
     "the host waits for the device in the step (.item(), .cpu(), print, nonzero, synchronize): "
     "keep values on the device and read them only every N steps",
@@ -128,23 +117,6 @@ OPTIMIZER = Advice(
 ZERO_GRAD = Advice(
     "release gradients instead of filling them: zero_grad(set_to_none=True)",
     "if nothing is filled",
-)
-PINNED = Advice(
-    "copy from pinned memory, so that copies are several times as fast and overlap compute: "
-    "pin_memory=True and .to(device, non_blocking=True)",
-    f"{BESIDE_COMPUTE}, at its current rate",
-    is_beside_compute=True,
-)
-OVERLAP_COPIES = Advice(
-    "copy the next batch on a separate stream while this one computes",
-    BESIDE_COMPUTE,
-    is_beside_compute=True,
-)
-OFFLOAD = Advice(
-    "start the copies from host memory earlier and keep more of them in flight, or offload less: "
-    "the device waits for them",
-    BESIDE_COMPUTE,
-    is_beside_compute=True,
 )
 COLLECTIVES = {
     BottleneckDetail.STRAGGLER: Advice(
@@ -183,8 +155,6 @@ ANY_COLLECTIVE = Advice(
 
 # The parameter tensors of a small network; a fused optimizer needs a handful of launches.
 MANY_UPDATES = 64
-# Smaller exposed copies are not worth a stream of their own.
-NOTABLE_COPIES = 0.03
 # Many recordings have single first calls at their start.
 FIRST_CALLS = 0.05
 
@@ -199,8 +169,6 @@ _UPDATE = re.compile(r"Optimizer\.step")
 _FUSED_UPDATE = re.compile(r"_foreach_|_fused_|multi_tensor|FusedAdam|triton_")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad")
 _FILL = re.compile(r"aten::(zero_|fill_)|[Mm]emset|FillFunctor")
-_HOST_COPY = re.compile(r"^copy-(done|start)")
-_TO_DEVICE = re.compile(r"(?i)HtoD|H2D")
 
 
 def _input(case: AdviceContext) -> Recommendation | None:
@@ -309,49 +277,6 @@ def _zero_grad(case: AdviceContext) -> Recommendation | None:
     return case.advise(ZERO_GRAD, operations, "fills gradients with zeros")
 
 
-def _pageable(case: AdviceContext) -> Recommendation | None:
-    operations = _exposed_operations(case, is_pageable_copy)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = (
-        f"{percentage(share)} of the step is exposed copies from or to memory that is not pinned "
-        f"({name_operations(operations)})"
-    )
-    advice = PINNED if may_be_python(case.profile) else PINNED_MEMORY
-    return case.recommendation(advice, trigger=trigger, share=share)
-
-
-def _exposed_copies(case: AdviceContext) -> Recommendation | None:
-    """Return advice on copies to the device; XLA's TPUs call them copy-start and copy-done."""
-    offloaded = _exposed_operations(case, _HOST_COPY.search)
-    operations = offloaded or [
-        op for op in _exposed_operations(case, _TO_DEVICE.search) if not is_pageable_copy(op.name)
-    ]
-    share = case.share(operations)
-    if share < NOTABLE_COPIES:
-        return None
-    trigger = f"{percentage(share)} of the step is exposed copies ({name_operations(operations)})"
-    is_hideable = case.overlappable_share >= COPY_LESS.saved * share
-    advice = OVERLAP_COPIES if is_hideable else COPY_LESS
-    advice = OFFLOAD if offloaded else advice
-    return case.recommendation(advice, trigger=trigger, share=share)
-
-
-def _exposed_operations(
-    case: AdviceContext, has_kind: Callable[[str], object]
-) -> tuple[Operation, ...]:
-    if is_on_cpu(case.profile) or is_sum_of_kernels(case.profile):
-        return ()  # sums do not show what is exposed
-    return case.select(lambda op: op.bucket is Bucket.COPY and bool(has_kind(op.name)))
-
-
-def _staged_copies(case: AdviceContext) -> Recommendation | None:
-    operations = case.select(lambda op: op.name == STAGED_COPY)
-    what = "prepares copies in the host's memory"
-    return case.advise(STAGED_COPIES, operations, what, least=NOTABLE_COPIES)
-
-
 def _collectives(case: AdviceContext) -> Recommendation | None:
     share = case.overhead(Bottleneck.COMMUNICATION)
     if share < OVERHEAD_THRESHOLDS[Bottleneck.COMMUNICATION].moderate:
@@ -378,8 +303,5 @@ RULES: tuple[Rule, ...] = (
     _python,
     _optimizer,
     _zero_grad,
-    _pageable,
-    _exposed_copies,
-    _staged_copies,
     _collectives,
 )

@@ -1,7 +1,7 @@
 """Recommends what to do about a classified profile."""
 
 from perfledger.profile import Profile
-from perfledger_profiles.bottleneck import device_advice, host_advice
+from perfledger_profiles.bottleneck import copy_advice, device_advice, host_advice
 from perfledger_profiles.bottleneck.advice import AdviceContext
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
 from perfledger_profiles.hardware.device_lookup import hardware_of
@@ -33,7 +33,7 @@ def recommendations(
         hardware=hardware or hardware_of(profile).hardware,
         timed_seconds=timed_seconds,
     )
-    rules = (*host_advice.RULES, *device_advice.RULES)
+    rules = (*host_advice.RULES, *copy_advice.RULES, *device_advice.RULES)
     advice = [item for rule in rules if (item := rule(case)) is not None]
     useful = [item for item in advice if item.saved_share >= MIN_SAVED_SHARE]
     return tuple(sorted(useful, key=lambda item: -item.saved_share))

@@ -9,6 +9,7 @@ from perfledger.profile import Bucket
 # "[CUDA memcpy Device-to-Device]", "CopyDeviceToDevice". An array (A) is in the device's memory.
 _BETWEEN_DEVICES = re.compile(r"(?i)PtoP|P2P|Peer")
 _WITHIN_DEVICE = re.compile(r"(?i)[DA]to[DA](?![a-z])|D2D|Device(?:-?to-?| -> )Device")
+_TO_HOST = re.compile(r"(?i)D2H|[DA]toH|Device(?:-?to-?| -> )(?:Host|Page|Pinned)")
 
 # Calls that return when the data has arrived: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
 _BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w*")
@@ -38,6 +39,11 @@ def is_copy_call(name: str) -> bool:
 def is_blocking_copy_call(name: str) -> bool:
     """Return whether a runtime call waits for the copy that it starts."""
     return _BLOCKING_CALL.fullmatch(name) is not None
+
+
+def is_copy_to_host(name: str) -> bool:
+    """Return whether a copy is from a device to the host's memory, as far as its name shows."""
+    return _TO_HOST.search(name) is not None
 
 
 def is_pageable_copy(name: str) -> bool:

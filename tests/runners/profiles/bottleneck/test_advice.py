@@ -4,7 +4,12 @@ from dataclasses import replace
 import pytest
 
 from perfledger.profile import Bucket, Kernel, OperationFamily, ProfiledStep
-from perfledger_profiles.bottleneck import any_language_advice, device_advice, host_advice
+from perfledger_profiles.bottleneck import (
+    any_language_advice,
+    copy_advice,
+    device_advice,
+    host_advice,
+)
 from perfledger_profiles.bottleneck.advice import (
     Advice,
     AdviceContext,
@@ -140,7 +145,7 @@ def test_only_jax_profiles_are_xlas(context):
     "advice",
     [
         pytest.param(each, id=each.text[:30])
-        for module in (any_language_advice, device_advice, host_advice)
+        for module in (any_language_advice, copy_advice, device_advice, host_advice)
         for value in vars(module).values()
         for each in (value.values() if isinstance(value, dict) else (value,))
         if isinstance(each, Advice)

@@ -11,10 +11,8 @@ from perfledger.profile import (
 )
 from perfledger_profiles.bottleneck import host_advice
 from perfledger_profiles.bottleneck.any_language_advice import (
-    COPY_LESS,
     FEWER_WAITS,
     HOST_CODE,
-    PINNED_MEMORY,
 )
 from perfledger_profiles.bottleneck.classification import BottleneckConfidence, BottleneckDetail
 from perfledger_profiles.bottleneck.classifier import classify
@@ -38,9 +36,6 @@ from tests.runners.profiles.bottleneck.example_steps import advice, kernel, op, 
         (op("(outside operations)", 0.15, Bucket.OTHER), "PYTHON"),
         (op("aten::add_", 0.01, path="Optimizer.step#Adam.step", count=64.0), "OPTIMIZER"),
         (op("Memset (Device)", 0.01, Bucket.MEMSET, path="Optimizer.zero_grad#Adam"), "ZERO_GRAD"),
-        (op("Memcpy HtoD (Pageable -> Device)", 0.01, Bucket.COPY), "PINNED"),
-        (op("Memcpy HtoD (Pinned -> Device)", 0.03, Bucket.COPY, count=10.0), "OVERLAP_COPIES"),
-        (op("copy-done.4", 0.03, Bucket.COPY), "OFFLOAD"),
         (op("ncclKernel_AllReduce", 0.03, Bucket.COMMUNICATION), "ANY_COLLECTIVE"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -54,10 +49,9 @@ def test_each_trigger_off_the_device_asks_for_its_advice(operation, text):
     ("operation", "advice_text"),
     [
         (op("cudaDeviceSynchronize", 0.01, Bucket.SYNC), FEWER_WAITS.text),
-        (op("Memcpy HtoD (Pageable -> Device)", 0.01, Bucket.COPY), PINNED_MEMORY.text),
         (op("(outside operations)", 0.15, Bucket.OTHER), HOST_CODE.text),
     ],
-    ids=["wait", "copy", "host code"],
+    ids=["wait", "host code"],
 )
 def test_a_program_that_may_be_in_any_language_is_not_told_torchs_words_alone(
     operation, advice_text, tool
@@ -75,12 +69,8 @@ def test_a_program_that_may_be_in_any_language_is_not_told_torchs_words_alone(
         op("aten::add_", 0.01, path="Optimizer.step#Adam.step", count=63.0),
         op("aten::_foreach_add_", 0.01, path="Optimizer.step#Adam.step", count=64.0),
         op("cudaMalloc", 0.1, Bucket.RUNTIME, count=100.0),
-        op("Memcpy HtoD (Pinned -> Device)", 0.029, Bucket.COPY),
-        op("Memcpy DtoH (Device -> Pinned)", 0.2, Bucket.COPY),
-        op("copy-done.4", 0.029, Bucket.COPY),
         op("aten::empty", 0.1, path="Optimizer.zero_grad#Adam"),
         op("ncclKernel_AllReduce", 0.029, Bucket.COMMUNICATION),
-        op("void at::native::copy(Pageable)", 0.04),  # no copy of the driver
     ],
     ids=lambda operation: operation.name,
 )
@@ -118,20 +108,6 @@ def test_sums_of_kernels_do_not_say_which_collectives_are_exposed():
     sums = replace(step(op("ncclKernel_AllReduce", 0.3, Bucket.COMMUNICATION)), has_steps=False)
 
     assert texts(sums) == []
-
-
-def test_copies_that_compute_is_too_short_to_hide_must_become_smaller():
-    """Six tenths of the step are copied, and compute takes three tenths or a little less."""
-    copies = op("Memcpy HtoD (Pinned -> Device)", 0.6, Bucket.COPY, count=222.0)
-
-    (less,) = advice(step(copies, op("cudaLaunchKernel", 0.11, Bucket.RUNTIME, count=999.0)))
-    (hidden,) = advice(step(copies, op("cudaLaunchKernel", 0.09, Bucket.RUNTIME, count=999.0)))
-
-    assert (less.text, less.saved_share) == (COPY_LESS.text, pytest.approx(0.3))
-    assert (hidden.text, hidden.saved_share) == (
-        host_advice.OVERLAP_COPIES.text,
-        pytest.approx(0.31),
-    )
 
 
 def test_shares_of_a_sum_of_kernels_are_of_their_time():

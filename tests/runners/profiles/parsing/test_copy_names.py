@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger.profile import Bucket
-from perfledger_profiles.parsing.copy_names import copy_bucket
+from perfledger_profiles.parsing.copy_names import copy_bucket, is_copy_to_host
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,21 @@ def test_a_copy_between_devices_is_a_peer_copy(name):
 )
 def test_a_copy_from_or_to_the_host_or_unknown_is_a_host_copy(name):
     assert copy_bucket(name) is Bucket.COPY
+
+
+@pytest.mark.parametrize(
+    ("name", "is_to_host"),
+    [
+        ("Memcpy DtoH (Device -> Pageable)", True),
+        ("Memcpy AtoH (Array -> Pinned)", True),
+        ("[CUDA memcpy Device-to-Host]", True),
+        ("CopyDeviceToHost", True),
+        ("MemcpyD2H", True),
+        ("Memcpy HtoD (Pinned -> Device)", False),
+        ("[CUDA memcpy Host-to-Device]", False),
+        ("Memcpy DtoD (Device -> Device)", False),
+        ("Memcpy", False),
+    ],
+)
+def test_a_copy_to_the_host_is_known_by_its_name(name, is_to_host):
+    assert is_copy_to_host(name) is is_to_host
