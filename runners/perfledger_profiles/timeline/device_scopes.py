@@ -10,7 +10,7 @@ from perfledger.rounding import percentage
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, to_list, union
-from perfledger_profiles.timeline.trace import CallKind, Trace
+from perfledger_profiles.timeline.trace import GRAPH_LAUNCH, CallKind, Trace
 
 # A rank that opens another rank's device leaves a few hundred bytes there: that is no step.
 MIN_WORK_SHARE = 0.01
@@ -30,8 +30,6 @@ SOME_UNLINKED = (
 MIN_SHARED = 0.01
 # With more work of unknown process, the steps would lack too much.
 MAX_UNLINKED = 0.02
-
-_GRAPH = "GraphLaunch"
 
 Number = int | str
 _Key = tuple[Number, Number | None]
@@ -226,7 +224,7 @@ def _check_links(
     is_of_either = is_work & np.isin(trace.correlation, numbers[processes > 1])
     unlinked = is_work & (launched_by == NO_CALL)
     on_shared = is_shared[trace.lane] & is_work
-    is_graph = trace.find_by_name([_GRAPH in name for name in trace.names])[launched_by]
+    is_graph = trace.find_by_name([GRAPH_LAUNCH in name for name in trace.names])[launched_by]
     places = {lane.process: index for index, lane in enumerate(trace.lanes)}
     device = np.array([places[lane.process] for lane in trace.lanes], dtype=np.int64)[trace.lane]
     alone = np.flatnonzero(is_of_either & ~on_shared & ~is_graph)

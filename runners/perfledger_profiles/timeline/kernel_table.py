@@ -11,7 +11,13 @@ from perfledger_profiles.parsing.operation_family import family_of, is_tensor_ke
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_S
 from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, sum_by_index
-from perfledger_profiles.timeline.trace import UNKNOWN, CallKind, LaunchConfiguration, Trace
+from perfledger_profiles.timeline.trace import (
+    GRAPH_LAUNCH,
+    UNKNOWN,
+    CallKind,
+    LaunchConfiguration,
+    Trace,
+)
 
 # The longest 200 kernels take over 99 % of the device's time in every trace seen so far.
 MAX_KERNELS = 200
@@ -84,9 +90,9 @@ def eligible_readings(
 
     An operator is eligible if autocast runs it in half precision, or if it launched a kernel that
     uses tensor cores; of nested eligible operators the innermost counts. Only torch.profiler
-    records such operators; if those of most kernels are missing, the share is unknown. `parents` is
-    the host's call around each call, `launched_by` its launch and `operator` the innermost operator
-    around that; all have shape (n,), with NO_CALL for none.
+    records such operators; if those of most kernels are missing, as in CUDA graphs, the share is
+    unknown. `parents` is the host's call around each call, `launched_by` its launch and `operator`
+    the innermost operator around that; all have shape (n,), with NO_CALL for none.
     """
     if trace.tool != TORCH_PROFILER:
         return
@@ -94,7 +100,8 @@ def eligible_readings(
     length = (trace.end_ns - trace.start_ns)[kernels]
     if length.sum() == 0:
         return
-    launcher = operator[kernels]
+    is_graph = trace.find_by_name([GRAPH_LAUNCH in name for name in trace.names])
+    launcher = np.where(is_graph[launched_by[kernels]], NO_CALL, operator[kernels])
     if length[launcher != NO_CALL].sum() < MIN_LINKED_SHARE * length.sum():
         return  # operators were not recorded
     is_able = _is_able(trace, kernels, launcher)

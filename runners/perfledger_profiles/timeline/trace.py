@@ -23,6 +23,8 @@ STACKS_RECORDED = (
 UNKNOWN = -1
 # Larger counts come from broken files; sums of two still fit a column.
 MAX_COUNT = 2**62
+# A call that launches all work of a recorded graph: cudaGraphLaunch, hipGraphLaunch.
+GRAPH_LAUNCH = "GraphLaunch"
 # cudaLaunchKernel, cuLaunchKernelEx, hipGraphLaunch, hipExtModuleLaunchKernel.
 _LAUNCH = re.compile(r"(?:cuda|cu|hip)\w*Launch")
 

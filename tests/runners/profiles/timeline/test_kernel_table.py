@@ -145,3 +145,10 @@ def test_without_operators_nothing_is_known_of_what_could_use_tensor_cores(trace
     trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=40, correlation=1)
 
     assert trace.read().reading("tc_eligible") is None
+
+
+def test_the_operator_that_runs_a_graph_says_nothing_about_its_kernels(trace):
+    trace.step(0, 0, 100).add("CompiledFunction", 0, 50)
+    trace.launch("cudaGraphLaunch", 10, 5, kernel="ampere_sgemm", at=18, lasts=30, correlation=1)
+
+    assert trace.read().reading("tc_eligible") is None
