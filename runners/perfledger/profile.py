@@ -262,6 +262,9 @@ class Profile:
     peak_tensors: tuple[HeldTensors, ...] = ()  # at its peak, most bytes first
     compilations: tuple[Compilation, ...] = ()
     is_host_known: bool = True  # if false, it is unknown what a device waits for
+    # Of a recording without steps: how often a sequence of kernels repeats, and its kernels.
+    iterations: float = 0.0
+    iteration_kernels: int = 0
 
     def bucket_seconds(self) -> dict[Bucket, float]:
         """Return the seconds per step of each bucket; they sum to `step_seconds`."""

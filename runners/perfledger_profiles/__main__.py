@@ -5,8 +5,9 @@ of the same code; for files after the first, only the operations are printed. --
 file of a window with recorded shapes, if the others have none; --lines names the file with the
 lines that call operations and hold memory. An XLA profile contains such lines: --root is the folder
 of the user's code, and only lines below it count. --each-step prints only operations, with the
-times of their calls. --speedscope writes the whole recording for that viewer, after a line that
-lists what is left out.
+times of their calls; --step-totals adds to the first file's profile the time of each operation in
+each step. --speedscope writes the whole recording for that viewer, after a line that lists what is
+left out.
 
 The files are untrusted, so the caller limits memory and time. If a file cannot be read, one line is
 printed to standard error and the exit status is 1.
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from math import fsum
 from pathlib import Path
 
 from perfledger.profile import Profile
@@ -36,6 +38,8 @@ from perfledger_profiles.xla.source_lines import instruction_lines, with_instruc
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
 MAX_ANSWER_BYTES = 16 * 2**20
+# Times of an operation in a step; more are not printed. Two hundred operations of a thousand steps.
+MAX_STEP_TOTALS = 200_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
     parser.add_argument("--each-step", action="store_true")
+    parser.add_argument("--step-totals", action="store_true")
     parser.add_argument("--shapes", type=Path)
     parser.add_argument("--device", type=int)
     parser.add_argument("--rank", type=int)
@@ -91,8 +96,16 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
         profiles[0] = with_peak_buffers(profiles[0], programs)
     if options.each_step:
         return [replace(one.operations_only(), call_times=one.call_times) for one in profiles]
-    first = replace(profiles[0], call_times=())
+    totals = _step_totals(profiles[0]) if options.step_totals else ()
+    first = replace(profiles[0], call_times=totals)
     return [first, *(profile.operations_only() for profile in profiles[1:])]
+
+
+def _step_totals(profile: Profile) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return the seconds of each operation in each step, as of one call; empty if too many."""
+    if len(profile.call_times) * len(profile.operations) > MAX_STEP_TOTALS:
+        return ()
+    return tuple(tuple((fsum(calls),) for calls in step) for step in profile.call_times)
 
 
 def _format_of(options: argparse.Namespace) -> ProfileFormat | None:

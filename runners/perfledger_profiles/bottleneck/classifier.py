@@ -289,9 +289,14 @@ def _confidence(
     doubts: Sequence[str],
     step_doubts: Sequence[str],
 ) -> BottleneckConfidence:
-    """Return the confidence; with too few steps, medium requires a share that dwarfs the others."""
+    """Return the confidence; medium requires a repeat, and a share that dwarfs the others.
+
+    Of one step, or of one recording without steps and repeats, nothing shows that the next is like
+    it.
+    """
     share = shares.get(primary, shares.get(ON_DEVICE, 0.0))
-    is_unclear = bool(step_doubts) and (share < DOMINANT_SHARE or not profile.each_step)
+    is_repeated = len(profile.each_step) > 1 or profile.iterations >= MIN_STEPS
+    is_unclear = bool(step_doubts) and (share < DOMINANT_SHARE or not is_repeated)
     largest, overhead = overhead_shares(shares)[0]
     is_idle_unknown = (
         _overhead(largest, is_host_known=profile.is_host_known) is Bottleneck.UNKNOWN

@@ -80,6 +80,8 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     change_s = abs(evidence.change_seconds)
     noise_s = evidence.noise.step_error_seconds
     if abs(rest_s) > MAX_REST_SHARE * change_s:
+        if rest_s == evidence.change_seconds and evidence.noise.between_share > 0:
+            return _note_on_recordings(evidence)
         return (
             f"{NOT_ATTRIBUTABLE}: {percentage(abs(rest_s) / change_s)} of the change is spread "
             "over operations that are not listed"
@@ -159,6 +161,18 @@ def _note_on_drift(ratio: float) -> str:
     return (
         f"most operations take {decimals(ratio, 2)} times as long for the same work, so the "
         f"machine, its clock or the number of threads changed: {PROFILE_AGAIN} on an idle machine"
+    )
+
+
+def _note_on_recordings(evidence: ProfileComparison) -> str:
+    """Return why nothing is listed: the machine changed, or the recordings differ by chance."""
+    drift, drift_s = _drift(evidence, is_clock_listed=False)
+    if drift_s:
+        return f"{NOT_ATTRIBUTABLE}: {drift}"
+    return (
+        f"{NOT_ATTRIBUTABLE}: the same work differs by up to "
+        f"{percentage(evidence.noise.between_share)} between the two recordings, and no operation "
+        f"by more: {PROFILE_AGAIN}, the base several times"
     )
 
 

@@ -1,6 +1,7 @@
 """Explains the difference between two profiles of a workload."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import fsum
 
 from perfledger.profile import Bucket, Profile
@@ -24,7 +25,10 @@ from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise, typical_pr
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.diff.suggestions import suggestion
-from perfledger_profiles.diff.uniform_slowdown import with_uniform_slowdown
+from perfledger_profiles.diff.uniform_slowdown import (
+    difference_of_recordings,
+    with_uniform_slowdown,
+)
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
 
 # The list ends when it explains enough (1 - MAX_REST_SHARE), or at this length.
@@ -57,10 +61,14 @@ def explain(
         head=(head, *(one for one in repeats if one.side is Side.HEAD)),
     )
     base, head = typical_profile(noise.base), typical_profile(noise.head)
+    changes = changes_of(base, head)
+    if not noise.is_known:
+        floor_s = NOISE_SHARE * base.step_seconds
+        noise = replace(noise, between_share=difference_of_recordings(changes, floor_s=floor_s))
     evidence = ProfileComparison(
         base=base,
         head=head,
-        changes=changes_of(base, head),
+        changes=changes,
         noise=noise,
         timing=timing,
         devices=devices,
@@ -171,8 +179,11 @@ def _select(
 
 def _is_worth_telling(change: OperationChange, evidence: ProfileComparison) -> bool:
     """Return whether a change exceeds the noise and mostly consists of named operations."""
+    noise = evidence.noise
+    if change.stage is MatchStage.CLOCK:
+        noise = replace(noise, between_share=0.0)  # which is what this change consists of
     floor_s = max(
-        evidence.noise.error_seconds(change.base, change.head),
+        noise.error_seconds(change.base, change.head),
         NOISE_SHARE * evidence.base.step_seconds,
     )
     return (

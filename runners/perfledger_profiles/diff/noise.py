@@ -1,16 +1,20 @@
-"""Estimates from several windows of each side how far profiles of the same code differ.
+"""Estimates how far profiles of the same code differ, from several windows of each side.
 
 A window's seconds are the mean of its steps. Other work on the machine lengthens some windows, and
 some operations of a window, and shortens none: the typical seconds of an operation are the mean
 over its windows without the slowest. The error of any sum of them is the jackknife's (Tukey 1958):
 how much the sum changes when a window is left out.
+
+If neither side has a second window, each is one recording: its steps take the place of the windows,
+and what two recordings of the same code differ by is estimated from the operations that do the same
+work in both.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, sqrt
+from math import fsum, hypot, sqrt
 from statistics import fmean
 
 from perfledger.profile import Bucket, Operation, Profile
@@ -36,11 +40,13 @@ class ProfileNoise:
     """The windows of both sides, and the errors that follow from their spread.
 
     Errors are half-widths of 95 % intervals, in seconds per step. A side with one window is given
-    the relative spread of the other; if neither side has two windows, no error is known.
+    the relative spread of the other. If neither side has two windows, the error is that of their
+    steps and of what two recordings differ by, which is estimated and not measured.
     """
 
     base: tuple[Profile, ...]
     head: tuple[Profile, ...]
+    between_share: float = 0.0  # of the longer time: what two recordings of one work differ by
 
     @property
     def is_known(self) -> bool:
@@ -60,11 +66,15 @@ class ProfileNoise:
         keys = [*self._base_times.seconds, *self._head_times.seconds]
         return self._error([key for key in keys if key[1] is bucket])
 
-    def error_seconds(self, base: Iterable[Operation], head: Iterable[Operation]) -> float:
+    def error_seconds(self, base: Sequence[Operation], head: Sequence[Operation]) -> float:
         """Return the error of the difference between the sums of these operations on each side."""
-        return _error_of(
+        error_s = _error_of(
             self._base_times.mean(map(_key, base)), self._head_times.mean(map(_key, head))
         )
+        if self.is_known:
+            return error_s
+        longer_s = max(fsum(operation.seconds for operation in side) for side in (base, head))
+        return hypot(error_s, self.between_share * longer_s)
 
     def floor_seconds(self, step_seconds: float) -> float:
         """Return the smallest change of a step that is worth explaining."""
@@ -76,11 +86,14 @@ class ProfileNoise:
 
     @cached_property
     def _base_times(self) -> "_SideTimes":
-        return _SideTimes.of(self.base)
+        return self._times_of(self.base)
 
     @cached_property
     def _head_times(self) -> "_SideTimes":
-        return _SideTimes.of(self.head)
+        return self._times_of(self.head)
+
+    def _times_of(self, windows: Sequence[Profile]) -> "_SideTimes":
+        return _SideTimes.of(windows) if self.is_known else _SideTimes.of_steps(windows[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,7 @@ class _Mean:
     degrees: int
 
     @classmethod
-    def of(cls, left_out: Sequence[Sequence[float]]) -> "_Mean":
+    def of(cls, left_out: Sequence[Sequence[float]], *, slow_share: float = SLOW_SHARE) -> "_Mean":
         """Return the sum of values, each given with one window left out at a time."""
         sums = [fsum(values) for values in zip(*left_out, strict=True)]
         count = len(sums)
@@ -100,7 +113,7 @@ class _Mean:
             return cls(fsum(sums), 0.0, 0)
         mean = fmean(sums)
         squares = fsum((one - mean) ** 2 for one in sums)
-        return cls(mean, squares * (count - 1) / count, count - int(SLOW_SHARE * count) - 1)
+        return cls(mean, squares * (count - 1) / count, count - int(slow_share * count) - 1)
 
     def spread_like(self, spread: "_Mean") -> "_Mean":
         """Return this mean with the relative error of a known one, or with its error if it is 0."""
@@ -110,10 +123,11 @@ class _Mean:
 
 @dataclass(frozen=True, slots=True)
 class _SideTimes:
-    """One side's typical seconds of each operation, with one window left out at a time."""
+    """One side's seconds of each operation, with one window or one step left out at a time."""
 
     windows: int
     seconds: Mapping[OperationKey, Sequence[float]]
+    slow_share: float = SLOW_SHARE  # of the windows, the slowest, that do not count
 
     @classmethod
     def of(cls, windows: Sequence[Profile]) -> "_SideTimes":
@@ -122,10 +136,23 @@ class _SideTimes:
         left_out = {key: _left_out([each.get(key, 0.0) for each in times]) for key in keys}
         return cls(len(windows), left_out)
 
+    @classmethod
+    def of_steps(cls, window: Profile) -> "_SideTimes":
+        """Return a lone window's mean step; without the time of each step its spread is unknown."""
+        steps = window.call_times
+        if len(steps) < MIN_WINDOWS:
+            return cls.of([window])
+        left_out = {
+            _key(operation): _means_without_one([fsum(step[row]) for step in steps])
+            for row, operation in enumerate(window.operations)
+        }
+        return cls(len(steps), left_out, slow_share=0.0)
+
     def mean(self, keys: Iterable[OperationKey]) -> _Mean:
         """Return the typical seconds of these operations in sum."""
         nothing = [0.0] * self.windows
-        return _Mean.of([nothing, *(self.seconds[key] for key in set(keys) & self.seconds.keys())])
+        chosen = (self.seconds[key] for key in set(keys) & self.seconds.keys())
+        return _Mean.of([nothing, *chosen], slow_share=self.slow_share)
 
 
 def _error_of(first: _Mean, second: _Mean) -> float:
@@ -148,6 +175,12 @@ def _left_out(values: Sequence[float]) -> Sequence[float]:
     if len(values) < MIN_WINDOWS:
         return values
     return [_typical([*values[:n], *values[n + 1 :]]) for n in range(len(values))]
+
+
+def _means_without_one(values: Sequence[float]) -> Sequence[float]:
+    """Return the mean of the values, with one left out at a time."""
+    total = fsum(values)
+    return [(total - value) / (len(values) - 1) for value in values]
 
 
 def typical_profile(windows: Sequence[Profile]) -> Profile:

@@ -1,5 +1,6 @@
-"""Prepares a profile's operations for comparison."""
+"""Prepares profiles and their operations for comparison."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, Kernel, Operation, Profile
@@ -12,6 +13,21 @@ from perfledger_profiles.timeline.breakdown import (
 # Most operations that are compared with each other. The readers keep 200, but an untrusted bundle
 # may have thousands, and some stages compare each operation with all others.
 MAX_COMPARED = 500
+# Repeats of a sequence of kernels in a recording: two may be a coincidence.
+MIN_ITERATIONS = 3
+
+
+def by_iteration(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+    """Return the profiles with one repeat of their kernels as the step; empty if that is unknown.
+
+    Recordings without steps are as long as somebody recorded them. If each repeats a sequence of
+    equally many kernels, its repeats are comparable, whether they are steps or layers of one.
+    """
+    kernels = {profile.iteration_kernels for profile in profiles}
+    is_known = all(
+        not profile.has_steps and profile.iterations >= MIN_ITERATIONS for profile in profiles
+    )
+    return tuple(map(_one_iteration, profiles)) if is_known and len(kernels) == 1 else ()
 
 
 def operations_of(profile: Profile) -> tuple[Operation, ...]:
@@ -35,6 +51,27 @@ def operations_of(profile: Profile) -> tuple[Operation, ...]:
         if len(counted) <= MAX_COMPARED
         else longest_operations(counted, most=MAX_COMPARED)
     )
+
+
+def _one_iteration(profile: Profile) -> Profile:
+    count = profile.iterations
+    return replace(
+        profile,
+        steps=int(count),
+        has_steps=True,
+        step_seconds=profile.step_seconds / count,
+        operations=tuple(_per_iteration(one, count) for one in profile.operations),
+        kernels=tuple(
+            replace(one, seconds=one.seconds / count, count=one.count / count)
+            for one in profile.kernels
+        ),
+        each_step=(),
+        call_times=(),
+    )
+
+
+def _per_iteration(operation: Operation, count: float) -> Operation:
+    return replace(operation, seconds=operation.seconds / count, count=operation.count / count)
 
 
 def _kernel_as_operation(kernel: Kernel) -> Operation:

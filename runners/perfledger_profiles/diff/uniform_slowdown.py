@@ -1,7 +1,7 @@
-"""Detects changes of all operations by the same ratio."""
+"""Detects changes of all operations by the same ratio, and how much their ratios differ."""
 
 from collections.abc import Sequence
-from math import fsum
+from math import expm1, fsum, log
 from statistics import median
 
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -17,6 +17,9 @@ CLOCK_SHARE = 0.9
 MAX_COMMON_RATIO = 1.25
 # With fewer operations, all may belong to a change of the code.
 MIN_COMMON_OPERATIONS = 8
+# A median absolute deviation as the standard deviation of a normal distribution.
+MAD_TO_SD = 1.4826
+SD_IN_95 = 1.96  # standard deviations on each side of its mean, for 95 % of it
 
 
 def with_uniform_slowdown(
@@ -47,6 +50,24 @@ def drift_of(changes: Sequence[OperationChange], *, floor_s: float) -> tuple[flo
     if ratio is None or 1 / MAX_COMMON_RATIO <= ratio <= MAX_COMMON_RATIO:
         return 1.0, 0.0
     return ratio, (ratio - 1) * fsum(change.base_seconds for change in same_work)
+
+
+def difference_of_recordings(changes: Sequence[OperationChange], *, floor_s: float) -> float:
+    """Return by what share of the longer time the same work differs between two recordings.
+
+    Load, clocks and memory layout differ between two processes of the same code. The ratio of the
+    median operation shows how much that changes all of them, and the spread around it how much
+    single ones. A change of the code moves few operations, and therefore neither. The share is
+    below 1, so that an operation of one side only always exceeds it. 0 if there are too few
+    operations to know.
+    """
+    same_work = _same_work(changes, floor_s=floor_s)
+    if len(same_work) < MIN_COMMON_OPERATIONS:
+        return 0.0
+    logs = [log(change.head_seconds / change.base_seconds) for change in same_work]
+    centre = median(logs)
+    sd = MAD_TO_SD * median(abs(one - centre) for one in logs)
+    return -expm1(-abs(centre) - SD_IN_95 * sd)
 
 
 def _same_work(changes: Sequence[OperationChange], *, floor_s: float) -> list[OperationChange]:

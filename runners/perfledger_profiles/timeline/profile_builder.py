@@ -186,6 +186,7 @@ def _with_details(
     launched_by = np.maximum.reduce([part.launched_by for part in parts])
     operators = operators_of(trace, threads.parents, launched_by)
     windows = main.steps.windows
+    iterations = main.steps.iterations if len(parts) == 1 else None
     kernels = kernel_rows(
         visible, begun, steps=sum(part.steps.windows.owner.size for part in parts)
     )
@@ -210,6 +211,8 @@ def _with_details(
         collectives=(
             collectives_of(main.trace, labels.bucket, main.steps) if len(parts) == 1 else ()
         ),
+        iterations=iterations.repeats if iterations else 0.0,
+        iteration_kernels=iterations.kernels if iterations else 0,
     )
 
 

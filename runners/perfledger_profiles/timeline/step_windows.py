@@ -105,6 +105,20 @@ class StepMarkers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelIterations:
+    """The repeats of a sequence of kernels; `mean_ns` is the mean from start to start.
+
+    Each may be a step, or one layer of a longer step. `repeats` counts those that are cut off by
+    their part.
+    """
+
+    count: int  # complete
+    repeats: float
+    kernels: int
+    mean_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSteps:
     """The steps of a trace; without markers, the device's own window is one step.
 
@@ -124,6 +138,7 @@ class TraceSteps:
     has_markers: bool
     notes: tuple[str, ...]
     is_device_timed: bool = False
+    iterations: KernelIterations | None = None  # without markers
 
     @property
     def host_windows(self) -> TimeSegments:
@@ -137,18 +152,6 @@ class TraceSteps:
         """Return the kept step of each call, NO_CALL for none."""
         is_kept = np.isin(self.call_steps, self.windows.owner)
         return np.where(is_kept, self.call_steps, NO_CALL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelIterations:
-    """The complete repeats of a sequence of kernels; `mean_ns` is the mean from start to start.
-
-    Each may be a step, or one layer of a longer step.
-    """
-
-    count: int
-    kernels: int
-    mean_ns: float
 
 
 def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = None) -> TraceSteps:
@@ -171,8 +174,9 @@ def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = N
     if timing is not None:
         segments, has_markers = timing.windows, bool(timing.windows.owner.size)
         notes = (*notes, *timing.notes)
+    iterations = None if has_markers else iterations_of(trace)
     if not has_markers:
-        spans, unmarked = _unmarked_span(trace)
+        spans, unmarked = _unmarked_span(trace, iterations)
         segments, notes = windows_of(spans), notes or unmarked
     windows = representative_steps(segments)
     return TraceSteps(
@@ -186,6 +190,7 @@ def steps_of(trace: Trace, launched_by: IntArray, *, lent: TraceSteps | None = N
         has_markers=has_markers,
         notes=(*notes, *note_on_steps(segments, windows)),
         is_device_timed=timing is not None and has_markers,
+        iterations=iterations,
     )
 
 
@@ -251,7 +256,10 @@ def iterations_of(trace: Trace) -> KernelIterations | None:
         return None
     begins = trace.start_ns[kernels[::period]]
     return KernelIterations(
-        count=kernels.size // period, kernels=period, mean_ns=float(np.diff(begins).mean())
+        count=kernels.size // period,
+        repeats=kernels.size / period,
+        kernels=period,
+        mean_ns=float(np.diff(begins).mean()),
     )
 
 
@@ -349,7 +357,9 @@ def _call_steps(
     return np.where(trace.is_on_host, markers.at(trace.start_ns), by_launch)
 
 
-def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+def _unmarked_span(
+    trace: Trace, iterations: KernelIterations | None
+) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
     """Return the one step of a trace without markers, and notes on it."""
     work = trace.is_device_work
     chosen = work if work.any() else trace.is_on_host
@@ -359,7 +369,6 @@ def _unmarked_span(trace: Trace) -> tuple[list[tuple[int, int]], tuple[str, ...]
     if not work.any():
         return [span], (NO_STEPS,)
     notes = [DEVICE_WINDOW, *_note_on_short_window(trace, span)]
-    iterations = iterations_of(trace)
     if iterations is not None:
         mean_ms = iterations.mean_ns / NS_PER_MS
         notes.append(ITERATIONS.format(iterations.count, iterations.kernels, digits(mean_ms, 3)))

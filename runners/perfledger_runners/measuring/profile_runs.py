@@ -149,15 +149,14 @@ def read_windows(
     root: Path | None = None,
     choice: DeviceChoice = ANY_DEVICE,
     is_each_step: bool = False,
+    has_step_totals: bool = False,
     wall_s: float = READER_WALL_S,
 ) -> tuple[Profile, ...]:
     """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
-    Profiles after the first have operations only; with `is_each_step` all have operations with the
-    times of their calls. `shapes` is a trace with shapes, if the others have none, `lines` the file
-    of the lines that call operations, `root` the checkout in which the lines of an XLA profile are
-    looked up, and `choice` the devices. `environment` is the child's, without secrets. Nothing is
-    written beside the traces. Raises ReaderError.
+    Profiles after the first have operations only; with `is_each_step` all have only operations and
+    the times of their calls, with `has_step_totals` the first has their time in each step. `shapes`
+    and `lines` are files about the first, `root` is its checkout. Raises ReaderError.
     """
     options = {
         "shapes": shapes,
@@ -167,7 +166,8 @@ def read_windows(
         "rank": choice.rank,
     }
     chosen = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    chosen += ["--each-step"] if is_each_step else []
+    flags = {"--each-step": is_each_step, "--step-totals": has_step_totals}
+    chosen += [flag for flag, is_set in flags.items() if is_set]
     # "--" because a workload's name may begin with a dash.
     arguments = [*chosen, "--", reader, workload, side, *map(str, traces)]
     answer = _answer(arguments, environment, wall_s=wall_s)

@@ -38,6 +38,7 @@ class TraceDiffView:
     head: TraceView
     explanation: StepTimeExplanation
     is_same_device: bool = True
+    iteration_kernels: int = 0  # if a step is a repeat of so many kernels; else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

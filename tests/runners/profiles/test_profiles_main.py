@@ -38,6 +38,27 @@ def test_of_further_windows_only_the_operations_are_printed(trace, tmp_path, cap
         assert (bool(first["slices"]), other["slices"], other["each_step"]) == (True, [], [])
 
 
+def test_the_time_of_each_operation_in_each_step_is_printed_on_request(
+    trace, tmp_path, capsys, monkeypatch
+):
+    path = tmp_path / "trace.json"
+    for number in range(4):
+        trace.step(number, 100 * number, 100)
+        for call in (1, 2):
+            trace.add("aten::mm", 100 * number + 30 * call, 10 * call + number)
+    path.write_bytes(trace.data())
+
+    def totals():
+        command.main(["kineto", "m:f", "head", "--step-totals", str(path)])
+        (profile,) = json.loads(capsys.readouterr().out)
+        names = [operation["name"] for operation in profile["operations"]]
+        return [step[names.index("aten::mm")] for step in profile["call_times"]]
+
+    assert totals() == [[pytest.approx(seconds)] for seconds in (32e-6, 34e-6, 36e-6)]
+    monkeypatch.setattr(command, "MAX_STEP_TOTALS", 5)
+    assert totals() == []
+
+
 def test_shapes_may_be_of_a_window_of_their_own(trace, tmp_path, capsys):
     files = []
     for name, inputs in (("timed", {}), ("shaped", {"Input Dims": [[8, 8]]})):

@@ -12,6 +12,7 @@ from perfledger_profiles.bottleneck.classification import (
     Classification,
     Recommendation,
 )
+from perfledger_profiles.bottleneck.classifier import DOMINANT_SHARE
 from perfledger_service.rendering.layout import number_format, vocabulary
 
 # A smaller possible gain is not worth a figure.
@@ -55,8 +56,8 @@ class AdviceRow:
 def bottleneck_phrase(classification: Classification) -> str:
     """Return what a step is bound by: "bound by input (55.2 % of the step, high confidence)".
 
-    A bottleneck of low confidence is called the most likely one, unless the device's own work has a
-    larger share: then both are named.
+    A bottleneck of low confidence is called the most likely one. If the device's own work has a
+    larger share, both are named.
     """
     what = vocabulary.bottleneck(classification.primary)
     if classification.primary in (Bottleneck.UNKNOWN, Bottleneck.ENVIRONMENT):
@@ -71,6 +72,8 @@ def bottleneck_phrase(classification: Classification) -> str:
         most = f"{number_format.share(classification.device_share)} {of_all}"
         return f"no clear bottleneck: {device} ({most}), and {what} ({facts[0]})"
     if classification.confidence is BottleneckConfidence.LOW:
+        if share is not None and share >= DOMINANT_SHARE:
+            return f"most likely bound by {what} ({facts[0]}, low confidence)"
         return f"no clear bottleneck, most likely {what}" + (f" ({facts[0]})" if facts else "")
     facts.append(f"{classification.confidence} confidence")
     return f"bound by {what} ({', '.join(facts)})"

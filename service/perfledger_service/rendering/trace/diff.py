@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perfledger_profiles.diff.caveats import are_recordings
 from perfledger_profiles.flame_graph.speedscope_stacks import speedscope_stacks
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileBlock
 from perfledger_service.rendering.layout.document import (
     Block,
@@ -41,6 +42,14 @@ MAX_CAUSES = 12
 MAX_ROWS = 10
 RECORDINGS = (
     "Neither file marks steps: the whole recordings are compared, which must be of the same work."
+)
+BY_ITERATION = (
+    "Neither file marks steps: one repeat of the {} kernels that both files repeat counts as a "
+    "step, and may be a layer of a longer one."
+)
+ONE_RECORDING = (
+    "One recording of each side: by how much two of the same code differ is estimated, not "
+    "measured. --base-repeat measures it."
 )
 TWO_DEVICES = "The files are from different devices, {} and {}, so not only the code differs."
 
@@ -174,8 +183,17 @@ def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
         )
     devices = dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head))
     yield from notes(filter(None, devices), names=[device for device in devices if device])
-    if are_recordings(view.base.profile, view.head.profile):
-        yield from notes([RECORDINGS])
+    yield from notes(_basis(view))
+
+
+def _basis(view: TraceDiffView) -> Iterator[str]:
+    """Yield what is compared, and whether the noise of recordings is measured."""
+    if view.iteration_kernels:
+        yield BY_ITERATION.format(number_format.count(view.iteration_kernels))
+    elif are_recordings(view.base.profile, view.head.profile):
+        yield RECORDINGS
+    if view.explanation.noise_seconds is None:
+        yield ONE_RECORDING
 
 
 def _device_names(view: TraceDiffView) -> tuple[str, str]:

@@ -44,6 +44,7 @@ def trace_diff_record(view: TraceDiffView) -> Record:
         "base": view.base.name,
         "head": view.head.name,
         "is_same_device": view.is_same_device,
+        "iteration_kernels": view.iteration_kernels,
         "explanation": explanation_record(view.explanation),
         "recommendations": view.head.recommendations,
     }

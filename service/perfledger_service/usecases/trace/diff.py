@@ -5,6 +5,7 @@ from pathlib import Path
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_profiles.diff.operations import by_iteration
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.files import shown_path
@@ -27,7 +28,7 @@ def compare_traces(
     """
     workload = display_name(head)
     sides = tuple(
-        read_profile_file(path, workload=workload, side=side, choice=choice)
+        read_profile_file(path, workload=workload, side=side, choice=choice, has_step_totals=True)
         for path, side in ((base, Side.BASE), (head, Side.HEAD))
     )
     base_profiles = [
@@ -44,10 +45,13 @@ def compare_traces(
             names = f"{shown_path(path)} ran on another device than {shown_path(base)}"
             msg = f"{names}: give --base-repeat profiles of the same code on the same device"
             raise UsageError(msg)
+    iterated = by_iteration((*sides, *base_profiles[1:]))
+    profiles = iterated or (*sides, *base_profiles[1:])
     return TraceDiffView(
-        base=classify_profile(display_name(base), sides[0]),
-        head=classify_profile(display_name(head), sides[1]),
-        explanation=explain_change(*sides, repeats=base_profiles[1:]),
+        base=classify_profile(display_name(base), profiles[0]),
+        head=classify_profile(display_name(head), profiles[1]),
+        explanation=explain_change(profiles[0], profiles[1], repeats=profiles[2:]),
+        iteration_kernels=sides[0].iteration_kernels if iterated else 0,
         is_same_device=is_same_device(*sides),
     )
 

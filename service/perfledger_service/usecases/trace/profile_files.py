@@ -9,7 +9,7 @@ from pathlib import Path
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
-from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
+from perfledger_runners.measuring.profile_runs import ReaderError, read_windows
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs.files import errors_about, missing_file, shown_path
@@ -21,19 +21,29 @@ MAX_SEEN = 10_000  # entries of a folder, which may be anything
 
 
 def read_profile_file(
-    path: Path, *, workload: str, side: Side, choice: DeviceChoice = ANY_DEVICE
+    path: Path,
+    *,
+    workload: str,
+    side: Side,
+    choice: DeviceChoice = ANY_DEVICE,
+    has_step_totals: bool = False,
 ) -> Profile:
-    """Read a profiler file in a child process with limits, since it is untrusted."""
+    """Read a profiler file in a child process with limits, since it is untrusted.
+
+    With `has_step_totals` the profile has the time of each operation in each step.
+    """
     check_profile_file(path)
     with errors_about(path), named_errors(path):
-        return read_trace(
+        (profile,) = read_windows(
             "auto",
-            path.resolve(),
+            [path.resolve()],
             workload=workload,
             side=side,
             environment=os.environ,
             choice=choice,
+            has_step_totals=has_step_totals,
         )
+    return profile
 
 
 def check_profile_file(path: Path) -> None:

@@ -155,3 +155,64 @@ def test_the_table_of_students_t_is_that_of_the_distribution():
     exact = [float(stdtrit(degrees, 0.975)) for degrees in range(1, 21)]
 
     assert pytest.approx(exact, rel=5e-4) == T_95
+
+
+def recording(make, side, **steps):
+    """Return one recording of a side: the seconds of each operation in each step."""
+    operations = [make.operation(name, sum(each) / len(each)) for name, each in steps.items()]
+    return replace(
+        make.profile(*operations),
+        side=side,
+        call_times=tuple(
+            tuple((seconds,) for seconds in step) for step in zip(*steps.values(), strict=True)
+        ),
+    )
+
+
+def test_the_steps_of_one_recording_on_each_side_show_their_own_spread(make):
+    base = recording(make, Side.BASE, a=[1.0, 2.0, 3.0], b=[5.0, 5.0, 5.0])
+    head = recording(make, Side.HEAD, a=[2.0, 2.0, 2.0], b=[5.0, 5.0, 5.0])
+    noise = ProfileNoise((base,), (head,))
+
+    # The standard error of a mean of three; t of two and two degrees of freedom.
+    expected = 2.776 * (1.0 / 3) ** 0.5
+    assert noise.error_seconds(base.operations, head.operations) == pytest.approx(expected)
+    assert noise.step_error_seconds == pytest.approx(expected)
+    assert not noise.is_known
+
+
+def test_a_new_operation_of_single_steps_is_no_cause(make):
+    base = recording(make, Side.BASE, a=[10.0] * 5)
+    noisy = recording(make, Side.HEAD, a=[10.0] * 5, new=[0.0, 0.0, 4.0, 0.0, 0.0])
+    steady = recording(make, Side.HEAD, a=[10.0] * 5, new=[0.8, 0.9, 0.8, 0.8, 0.7])
+
+    assert explain(base, noisy).causes == ()
+    assert [cause.name for cause in explain(base, steady).causes] == ["new"]
+
+
+def test_what_the_same_work_differs_by_in_two_recordings_is_no_cause(make):
+    names = "abcdefghij"
+    ratios = (0.98, 1.0, 1.02, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09)
+    base = make.profile(*(make.operation(name, 1.0) for name in names))
+
+    def with_last(ratio):
+        spent = zip(names, (*ratios, ratio), strict=True)
+        return make.profile(*(make.operation(name, seconds) for name, seconds in spent))
+
+    drifted, changed = explain(base, with_last(1.12)), explain(base, with_last(3.0))
+
+    assert (drifted.causes, drifted.is_attributable) == ((), False)
+    assert drifted.note.startswith(
+        "not attributable from this profile: the same work differs by up to "
+    )
+    assert changed.causes[0].name == "j"
+
+
+def test_many_windows_measure_what_one_recording_estimates(make):
+    names = "abcdefghij"
+    base, head = (
+        make.profile(*(make.operation(name, seconds) for name in names)) for seconds in (1.0, 1.05)
+    )
+    repeats = [replace(one, side=side) for one, side in ((base, Side.BASE), (head, Side.HEAD))]
+
+    assert explain(base, head, repeats=repeats).causes

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.profile import Bucket
-from perfledger_profiles.diff.operations import MAX_COMPARED, operations_of
+from perfledger_profiles.diff.operations import MAX_COMPARED, by_iteration, operations_of
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS, OUTSIDE_OPERATIONS
 
 
@@ -30,3 +32,39 @@ def test_of_very_many_operations_the_longest_are_compared_and_no_time_is_lost(ma
     ]
     assert sum(one.seconds for one in work) == pytest.approx(sum(one.seconds for one in many))
     assert sum(one.count for one in work) == len(many)
+
+
+def recording(make, iterations, kernels=7, **more):
+    return replace(
+        make.profile(make.operation("gemm", 6.0, 30.0)),
+        has_steps=False,
+        iterations=iterations,
+        iteration_kernels=kernels,
+        **more,
+    )
+
+
+def test_repeats_of_the_same_length_are_compared_with_each_other(make):
+    short, long = by_iteration((recording(make, 3.0), recording(make, 12.0)))
+
+    assert (short.step_seconds, long.step_seconds) == (2.0, 0.5)
+    assert [(one.seconds, one.count) for one in long.operations] == [(0.5, 2.5)]
+    assert (long.steps, long.has_steps) == (12, True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"iterations": 2.9},
+        {"iterations": 3.0, "kernels": 8},
+        {"iterations": 0.0, "kernels": 0},
+    ],
+)
+def test_recordings_without_like_repeats_are_not_compared_by_them(make, other):
+    assert by_iteration((recording(make, 3.0), recording(make, **other))) == ()
+
+
+def test_steps_need_no_repeats(make):
+    marked = replace(recording(make, 3.0), has_steps=True)
+
+    assert by_iteration((marked, marked)) == ()

@@ -1,10 +1,14 @@
 import pytest
 
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
-from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.diff import changes_of, explain
 from perfledger_profiles.diff.operation_change import OperationChange
 from perfledger_profiles.diff.suggestions import CLOCK as CLOCK_ADVICE
-from perfledger_profiles.diff.uniform_slowdown import CLOCK, drift_of
+from perfledger_profiles.diff.uniform_slowdown import (
+    CLOCK,
+    difference_of_recordings,
+    drift_of,
+)
 
 
 def alike(make, ratios, **more):
@@ -100,3 +104,24 @@ def test_a_drift_adds_its_ratio_less_one_times_the_time_of_the_same_work(make, r
 )
 def test_a_ratio_up_to_a_quarter_more_or_of_few_operations_is_no_drift(make, ratio, count):
     assert drift_of([changed(make, 4.0, ratio)] * count, floor_s=0.0) == (1.0, 0.0)
+
+
+def test_the_same_work_differs_by_the_median_ratio_and_the_spread_around_it(make):
+    ratios = [1.0, 1.1, 1.1, 1.21, 1.21, 1.21, 1.331, 1.331, 1.4641]
+    base, head = alike(make, ratios)
+    changes = changes_of(make.profile(*base), make.profile(*head))
+
+    share = difference_of_recordings(changes, floor_s=0.0)
+
+    # In powers of 1.1: the median is 2, and the median distance from it 1.
+    assert share == pytest.approx(1 - 1.1 ** -(2 + 1.96 * 1.4826))
+    assert difference_of_recordings(changes[:7], floor_s=0.0) == 0.0
+
+
+def test_what_only_one_recording_has_is_a_cause_however_much_the_machine_changed(make):
+    base, head = alike(make, [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    new = make.operation("aten::sort", 9e-3)
+
+    assert "aten::sort" in {
+        cause.name for cause in explain(make.profile(*base), make.profile(*head, new)).causes
+    }

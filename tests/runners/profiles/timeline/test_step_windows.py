@@ -239,6 +239,7 @@ def test_the_recording_may_begin_and_end_within_a_repeat(trace):
     repeats = iterations_of(kernels(trace, "cabcabcabca").columns())
 
     assert (repeats.count, repeats.kernels) == (3, 3)
+    assert repeats.repeats == pytest.approx(11 / 3)
 
 
 @pytest.mark.parametrize(

@@ -97,3 +97,47 @@ def test_two_traces_are_two_profiles_of_one_speedscope_file(trace, write):
     ends = [one["endValue"] for one in document["profiles"]]
     assert ends == pytest.approx([steps["base_step_seconds"], steps["head_step_seconds"]])
     assert {"name": "aten::copy_"} in document["shared"]["frames"]
+
+
+def a_recording(repeats, *, second_us=500):
+    """Return a recording of two kernels in turn without step markers, made up."""
+    events = []
+    for number in range(repeats):
+        for name, offset, length in (("gemm", 0, 400), ("relu", 450, second_us)):
+            events.append(
+                {
+                    "ph": "X",
+                    "cat": "kernel",
+                    "name": name,
+                    "pid": 0,
+                    "tid": 7,
+                    "ts": 1000 * number + offset,
+                    "dur": length,
+                    "args": {"device": 0, "stream": 7},
+                }
+            )
+    return json.dumps({"schemaVersion": 1, "traceEvents": events})
+
+
+def test_recordings_of_different_lengths_are_compared_by_what_repeats_in_both(trace, write):
+    short, long = write("short.json", a_recording(6)), write("long.json", a_recording(24))
+    slow = write("slow.json", a_recording(24, second_us=540))
+
+    shown = " ".join(trace("diff", short, slow).split())
+    same, slower = (
+        json.loads(trace("diff", short, one, "--format", "json")) for one in (long, slow)
+    )
+
+    assert "one repeat of the 2 kernels that both files repeat counts as a step" in shown
+    assert same["iteration_kernels"] == 2
+    assert slower["explanation"]["causes"][0]["name"] == "relu"
+    assert slower["explanation"]["causes"][0]["delta_seconds"] == pytest.approx(40e-6)
+
+
+def test_one_recording_of_each_side_measures_no_noise(trace, write):
+    files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
+    again = write("again.json", a_trace())
+
+    note = "by how much two of the same code differ is estimated, not measured"
+    assert note in " ".join(trace("diff", *files).split())
+    assert note not in " ".join(trace("diff", *files, "--base-repeat", again).split())

@@ -42,6 +42,16 @@ def test_a_label_of_low_confidence_is_no_headline(make):
     assert share_rows(classification)[0].mark == "most likely this"
 
 
+def test_one_step_that_is_nearly_all_of_one_kind_is_not_called_unclear(make):
+    classification = replace(
+        make.classification(Bottleneck.LATENCY, 0.8), confidence=BottleneckConfidence.LOW
+    )
+
+    assert plain_text(bottleneck_phrase(classification)) == (
+        "most likely bound by latency, occupancy (80.0 % of the step, low confidence)"
+    )
+
+
 def test_an_unsure_overhead_that_the_device_outweighs_is_named_beside_it(make):
     of = partial(BottleneckShare, is_high=False, is_moderate=False)
     shares = (

@@ -53,7 +53,9 @@ def test_a_change_spread_too_thin_is_not_attributable_and_says_so(make):
         )
     )
 
-    explanation = explain(base, head)
+    repeats = [replace(one, side=side) for one, side in ((base, Side.BASE), (head, Side.HEAD))]
+
+    explanation = explain(base, head, repeats=repeats)
 
     assert len(explanation.causes) == MAX_CAUSES
     assert not explanation.is_attributable

@@ -233,13 +233,6 @@ def test_fewer_than_three_steps_lower_the_confidence(steps, confidence):
     assert classify(profile_of(steps=steps, input=0.3)).confidence is confidence
 
 
-@pytest.mark.parametrize(
-    ("share", "confidence"), [(0.8, BottleneckConfidence.MEDIUM), (0.79, BottleneckConfidence.LOW)]
-)
-def test_one_step_is_enough_for_a_share_that_dwarfs_the_others(share, confidence):
-    assert classify(profile_of(steps=1, cpu=share)).confidence is confidence
-
-
 def test_the_mean_step_alone_is_of_medium_confidence(make):
     profile = make.profile(
         make.operation("gemm", 0.6), make.operation("load", 0.4, bucket=Bucket.INPUT)
