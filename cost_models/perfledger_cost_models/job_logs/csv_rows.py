@@ -213,7 +213,7 @@ def job_of(row: Mapping[str, str], line: int, times: TimeColumns) -> Job | SkipR
     )
 
 
-def number_of(text: str, line: int, column: str) -> float | None:
+def optional_number(text: str, line: int, column: str) -> float | None:
     """Return a finite number; None for an empty cell. Raise JobLogError."""
     text = text.strip()
     if text.lower() in EMPTY_CELLS:
@@ -287,7 +287,7 @@ def _word(row: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | None:
-    numbers = (number_of(row[name], line, name) for name in names if name in row)
+    numbers = (optional_number(row[name], line, name) for name in names if name in row)
     return next((number for number in numbers if number is not None), None)
 
 
@@ -300,6 +300,6 @@ def _moment(
 
 def _in_base_unit(row: Mapping[str, str], units: Mapping[str, float], line: int) -> float:
     for name, unit in units.items():
-        if name in row and (number := number_of(row[name], line, name)) is not None:
+        if name in row and (number := optional_number(row[name], line, name)) is not None:
             return max(number, 0.0) * unit
     return 0.0

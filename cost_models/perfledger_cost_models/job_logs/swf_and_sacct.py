@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from perfledger_cost_models.job_logs.csv_rows import SkipReason, number_of
+from perfledger_cost_models.job_logs.csv_rows import SkipReason, optional_number
 from perfledger_cost_models.job_logs.gaps import LogGap
 from perfledger_cost_models.job_logs.run_pieces import RunPiece, whole_jobs
 from perfledger_cost_models.job_logs.table import Job, JobLogError
@@ -72,7 +72,7 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
             yield SkipReason.STEP
             continue
         fields = [
-            number_of(word, number, name)
+            optional_number(word, number, name)
             for name, word in zip(SWF_FIELD_NAMES, words, strict=False)
         ]
         _, submit, wait, run, used, _, _, requested, limit, *_ = fields
@@ -129,7 +129,7 @@ def _piece(row: SacctRow, submit: float) -> RunPiece:
         share_milli=gpus.share_milli,
         cpu_milli=round(amounts.get("cpu", 0) * 1000),
         memory_mib=round(amounts.get("mem", 0) / MEBI),
-        priority=round(number_of(row.get("Priority"), row.line, "Priority") or 0),
+        priority=round(optional_number(row.get("Priority"), row.line, "Priority") or 0),
         team=row.get("Account") or row.get("User"),
         pool=row.get("Partition"),
         id=f"{row.get('Cluster')}/{row.get('JobID')}",

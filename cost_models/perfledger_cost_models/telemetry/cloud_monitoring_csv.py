@@ -22,7 +22,7 @@ from perfledger_cost_models.usage.device_spans import (
     EARLIEST,
     LATEST,
     UsageFileError,
-    number_of,
+    any_number,
 )
 from perfledger_profiles.parsing.text_table import untitled_rows
 
@@ -59,7 +59,7 @@ def read_metrics_explorer(text: str, name: str) -> ActivityExport:
             if time is None:
                 labels.setdefault(index, {})[cells[0].strip()] = cell.strip()
             elif cell.strip() not in UNDEFINED:
-                series.setdefault(index, []).append((time, number_of(cell, where)))
+                series.setdefault(index, []).append((time, any_number(cell, where)))
         if time is None and series:
             msg = f"{where}: {cells[0][:40]!r} is not a time: download it again"
             raise UsageFileError(msg)

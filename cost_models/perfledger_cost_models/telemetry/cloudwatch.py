@@ -17,8 +17,8 @@ from perfledger_cost_models.telemetry.metric_names import ActivityMetric, find_m
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
+    any_number,
     decoded_json,
-    number_of,
     parse_time,
 )
 from perfledger_profiles.parsing.text_table import untitled_rows
@@ -98,7 +98,7 @@ def read_console_csv(text: str, name: str) -> ActivityExport:
         for place, cell in enumerate(cells[1:], start=1):
             if cell.strip():
                 label = " ".join(header_cells.get(place, ()))
-                series.setdefault(label, []).append((time, number_of(cell, where)))
+                series.setdefault(label, []).append((time, any_number(cell, where)))
     return _export(name, series)
 
 

@@ -15,7 +15,7 @@ from perfledger_cost_models.telemetry.metric_names import (
 )
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.units import MEBI
-from perfledger_cost_models.usage.device_spans import UsageFileError, number_of, parse_time
+from perfledger_cost_models.usage.device_spans import UsageFileError, any_number, parse_time
 
 KIND = "dcgmi dmon"
 _ENTITY = "#Entity"
@@ -54,7 +54,7 @@ def read_dmon(text: str, name: str) -> ActivityExport:
             time = _time(" ".join(words[:place]), where)
             for column, cell in zip(columns, cells, strict=True):
                 if column in DCGMI_METRICS and cell != "N/A":
-                    value = number_of(cell, f"{where}, {column}")
+                    value = any_number(cell, f"{where}, {column}")
                     series.setdefault((device, column), []).append((time, value))
     return export_of_values(
         name,

@@ -20,8 +20,8 @@ from perfledger_cost_models.telemetry.metric_values import MetricValues, export_
 from perfledger_cost_models.units import MEBI
 from perfledger_cost_models.usage.device_spans import (
     UsageFileError,
+    any_number,
     first_label,
-    number_of,
     parse_time,
 )
 from perfledger_profiles.parsing.text_table import read_table
@@ -60,7 +60,7 @@ def read_query(text: str, name: str) -> ActivityExport:
         device, model = first_label(row, DEVICE), first_label(row, NAME)
         for column in NVIDIA_SMI_METRICS.keys() & row.keys():
             if row[column] and not row[column].startswith("["):  # [N/A], [Not Supported]
-                value = number_of(_UNIT.sub("", row[column]), f"{where}, {column}")
+                value = any_number(_UNIT.sub("", row[column]), f"{where}, {column}")
                 series.setdefault((device, model, column), []).append((time, value))
     return export_of_values(
         name,

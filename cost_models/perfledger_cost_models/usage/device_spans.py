@@ -165,7 +165,7 @@ def decoded_json(data: bytes, decoder: msgspec.json.Decoder[Document], problem: 
         raise UsageFileError(msg) from error
 
 
-def number_of(text: str, where: str, *, otherwise: str = "is not a number") -> float:
+def any_number(text: str, where: str, *, otherwise: str = "is not a number") -> float:
     """Return the number in a cell, also NaN and Inf; raise UsageFileError for anything else."""
     if is_number(text) or _NOT_FINITE.fullmatch(text.strip()):
         return float(text)

@@ -15,8 +15,8 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
+    any_number,
     decoded_json,
-    number_of,
     parse_time,
     span_of,
     usage_of,
@@ -149,7 +149,7 @@ def _window(row: Mapping[str, str], where: str) -> tuple[float, float]:
 
 def _hours(row: Mapping[str, str], where: str, *, seconds: float) -> float:
     hours_text = _first(row, HOURS)
-    amount = number_of(
+    amount = any_number(
         hours_text or _first(row, DEVICES), where, otherwise="is not a number of GPU hours"
     )
     return amount if hours_text else amount * seconds / SECONDS_PER_HOUR

@@ -22,8 +22,8 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
+    any_number,
     decoded_json,
-    number_of,
     parse_time,
     span_of,
     usage_of,
@@ -138,7 +138,7 @@ def _cells(
 
 
 def _number(text: str, where: str) -> float:
-    return number_of(text, where, otherwise="is neither a number of devices nor a share")
+    return any_number(text, where, otherwise="is neither a number of devices nor a share")
 
 
 def _usage(name: str, series: Sequence[LabelledSamples]) -> DeviceUsage:

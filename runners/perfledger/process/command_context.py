@@ -116,8 +116,8 @@ class CommandContext:
         """Return whether each workload runs in a fork; ranks are separate processes anyway."""
         return self.request.is_forking and self.link is None
 
-    def number_of(self, workload: str) -> int:
-        """Return a workload's place in the request, the same in the fork of its file."""
+    def index_of(self, workload: str) -> int:
+        """Return a workload's index in the request, the same in the fork of its file."""
         return (self.request.workloads or self.workloads).index(workload)
 
 

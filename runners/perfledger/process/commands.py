@@ -284,7 +284,7 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure], *, module: str) -
 
 
 def _profile(context: CommandContext, bound: BoundWorkload) -> Fields:
-    number = context.number_of(bound.spec.id)
+    number = context.index_of(bound.spec.id)
     device, meter = meter_of(context, bound)
     folder = trace_folder(context)
     with meter.device_context(), meter.compilation_log(), ExitStack() as teardowns:

@@ -28,7 +28,7 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import number_of, scale_of, title_and_unit
+from perfledger_profiles.parsing.units import number_or_none, scale_of, title_and_unit
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "genai-perf"
@@ -221,7 +221,7 @@ def _sweep_metrics(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric],
         elif cells and any(cells) and head:
             row = dict(zip(head, cells, strict=False))
             load = next((name for name in LOADS if name in head), "")
-            amount = number_of(row.get(load, ""))
+            amount = number_or_none(row.get(load, ""))
             dropped += len(cells) < len(head)
             if amount is not None and len(cells) >= len(head):
                 loads.append((f"{LOADS[load]} {for_programs(amount)}", row))
@@ -245,7 +245,7 @@ def _cell(column: str, cell: str, subject: str) -> _Metric | None:
     statistic, _, rest = title.replace("Avg.", "avg").partition(" ")
     if not _STATISTIC.fullmatch(statistic):
         statistic, rest = "avg", title
-    name, value = rest.casefold().replace(" ", "_"), number_of(cell)
+    name, value = rest.casefold().replace(" ", "_"), number_or_none(cell)
     if not unit or value is None or not _METRIC_NAME.fullmatch(name):
         return None
     return _Metric(name=name, unit=unit, subject=subject, statistics={statistic: value})
@@ -259,7 +259,7 @@ def _row(row: Mapping[str, str], *, is_torn: bool) -> _Metric | None:
     statistics = {
         key: value
         for key, cell in cells.items()
-        if _STATISTIC.fullmatch(key) and (value := number_of(cell)) is not None
+        if _STATISTIC.fullmatch(key) and (value := number_or_none(cell)) is not None
     }
     if is_torn or not statistics or not _METRIC_NAME.fullmatch(name):
         return None

@@ -11,7 +11,7 @@ from perfledger_profiles.benchmark_tools.mlperf_log import MARK, events_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import figure_of
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import NANO, number_of
+from perfledger_profiles.parsing.units import NANO, number_or_none
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "mlperf-loadgen"
@@ -131,7 +131,7 @@ def _served_rate(readings: Sequence[ProfileReading]) -> Iterator[ProfileReading]
 
 
 def _readings(key: str, text: str) -> Iterator[ProfileReading]:
-    value = number_of(text)
+    value = number_or_none(text)
     if value is None or value < 0:
         return
     name, unit = _KEYS.get(key) or (_latency(key), _TIME)

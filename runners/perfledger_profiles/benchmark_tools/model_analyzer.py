@@ -11,7 +11,7 @@ from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import MEGA, MILLI, number_of
+from perfledger_profiles.parsing.units import MEGA, MILLI, number_or_none
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "model_analyzer"
@@ -64,15 +64,15 @@ def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
 
 
 def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
-    batch = number_of(row.get("Batch", "")) or 0
+    batch = number_or_none(row.get("Batch", "")) or 0
     load = next((name for name in LOADS if name in row), None)
-    amount = None if load is None else number_of(row[load])
+    amount = None if load is None else number_or_none(row[load])
     if load is None or not 1 <= batch <= _MAX_BATCH or amount is None or amount <= 0:
         return  # the idle server, without a model or a load
     name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
     subject = f"{name} batch {for_programs(batch)} {LOADS[load]} {for_programs(amount)}"
     for column, cell in row.items():
-        value = number_of(cell)
+        value = number_or_none(cell)
         latency = _LATENCY.fullmatch(column)
         if value is None or value < 0:
             continue

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfledger_profiles.parsing.units import MICRO, number_of
+from perfledger_profiles.parsing.units import MICRO, number_or_none
 
 # A log has one row per power of two; with fixed steps and all types a few thousand.
 MAX_ROWS = 100_000
@@ -104,7 +104,7 @@ def _head(words: Sequence[str]) -> _Columns | None:
 
 
 def _row(words: Sequence[str], columns: _Columns) -> NcclRow | None:
-    size = number_of(words[0])
+    size = number_or_none(words[0])
     body = words[: len(words) - columns.stamp] if columns.stamp else words
     width = len(columns.half)
     lead_of_two_halves = len(body) - 2 * width
@@ -126,14 +126,14 @@ def _row(words: Sequence[str], columns: _Columns) -> NcclRow | None:
 
 def _half(words: Sequence[str], columns: _Columns) -> NcclTiming | None:
     cells = dict(zip(columns.half, words, strict=False))
-    seconds = number_of(cells.get(columns.half[0], ""))
+    seconds = number_or_none(cells.get(columns.half[0], ""))
     if seconds is None or seconds < 0:
         return None
     wrong_name = next((name for name in _WRONG if name in cells), "")
     return NcclTiming(
         seconds=seconds * MICRO,
-        algorithm_gb_per_second=max(number_of(cells.get("algbw", "")) or 0.0, 0.0),
-        bus_gb_per_second=max(number_of(cells.get("busbw", "")) or 0.0, 0.0),
-        wrong=number_of(cells.get(wrong_name, "")),
+        algorithm_gb_per_second=max(number_or_none(cells.get("algbw", "")) or 0.0, 0.0),
+        bus_gb_per_second=max(number_or_none(cells.get("busbw", "")) or 0.0, 0.0),
+        wrong=number_or_none(cells.get(wrong_name, "")),
         wrong_name=wrong_name.removeprefix("#"),
     )

@@ -12,7 +12,7 @@ from perfledger_profiles.benchmark_tools.nccl_rows import NcclRow, NcclTable, Nc
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import GIGA, number_of
+from perfledger_profiles.parsing.units import GIGA, number_or_none
 from perfledger_profiles.timeline.bus_bandwidth import (
     CollectiveOperation,
     bus_bandwidth,
@@ -231,7 +231,7 @@ def _footer(lines: Sequence[str]) -> Iterator[ProfileReading]:
         if not line.startswith("#") and "#" not in line[:32]:
             continue
         mean = _MEAN.search(line)
-        value = number_of(mean[1]) if mean else None
+        value = number_or_none(mean[1]) if mean else None
         if value:
             yield ProfileReading(
                 name="bus_bw_mean", value=value * GIGA, unit="B/s", source="Avg bus bandwidth"

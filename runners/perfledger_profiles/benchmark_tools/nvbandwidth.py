@@ -15,7 +15,7 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import TextFile, read_text
-from perfledger_profiles.parsing.units import number_of
+from perfledger_profiles.parsing.units import number_or_none
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "nvbandwidth"
@@ -101,7 +101,7 @@ def _readings(matrix: _Matrix) -> Iterator[ProfileReading]:
     name, unit, factor = measure
     for row, cells in enumerate(matrix.rows):
         for column, cell in enumerate(cells):
-            value = None if cell == _NOT_MEASURED else number_of(cell)
+            value = None if cell == _NOT_MEASURED else number_or_none(cell)
             if value is not None and value > 0:
                 yield ProfileReading(
                     name=name,

@@ -24,7 +24,7 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import MICRO, NANO, number_of
+from perfledger_profiles.parsing.units import MICRO, NANO, number_or_none
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "perf_analyzer"
@@ -134,12 +134,12 @@ def _report(lines: Sequence[str]) -> tuple[list[ProfileReading], int]:
 
 
 def _row(row: Mapping[str, str], load: str) -> Iterator[ProfileReading]:
-    amount = number_of(row[load])
+    amount = number_or_none(row[load])
     if amount is None or amount < 0:
         return
     reading = partial(ProfileReading, subject=f"{LOADS[load]} {for_programs(amount)}")
     for column, cell in row.items():
-        value = number_of(cell)
+        value = number_or_none(cell)
         percentile = _PERCENTILE.fullmatch(column)
         if column == _MEMORY and (used := [float(each) for each in _OF_A_DEVICE.findall(cell)]):
             yield reading(name="memory_used", value=max(used), unit="B", source=column)

@@ -19,7 +19,7 @@ from perfledger_profiles.parsing.json_documents import (
 )
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text
-from perfledger_profiles.parsing.units import MILLI, number_of
+from perfledger_profiles.parsing.units import MILLI, number_or_none
 from perfledger_profiles.timeline.summarised_profile import summary_profile
 
 TOOL = "vllm"
@@ -190,7 +190,7 @@ def _percentiles(run: Document) -> Mapping[float, float]:
     percentiles: dict[float, float] = {}
     for key, cell in document_of(run.get("percentiles")).items():
         value = figure_of(cell)
-        percent = number_of(key)
+        percent = number_or_none(key)
         if percent is not None and 0 <= percent <= _HUNDRED and value is not None and value >= 0:
             percentiles[percent] = value
     return percentiles

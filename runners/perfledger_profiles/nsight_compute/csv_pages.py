@@ -11,7 +11,7 @@ from perfledger_profiles.parsing.units import (
     count_of,
     decimal_mark,
     launch_shape,
-    number_of,
+    number_or_none,
     scale_of,
 )
 from perfledger_profiles.timeline.summarised_profile import MAX_VALUE
@@ -164,7 +164,7 @@ def _launch(draft: _Draft, decimal: str) -> tuple[ProfiledLaunch, int]:
             continue
         if one.value.strip().casefold() in _NO_VALUE:
             continue
-        scale, number = scale_of(one.unit), number_of(one.value, decimal=decimal)
+        scale, number = scale_of(one.unit), number_or_none(one.value, decimal=decimal)
         if scale is None or number is None or not 0 <= number * scale.factor <= MAX_VALUE:
             unreadable += 1
         elif metric := metric_of(one.name, scale.unit):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from perfledger_profiles.nsight_systems.printed_tables import cells_of
-from perfledger_profiles.parsing.units import UnitScale, number_of, scale_of, title_and_unit
+from perfledger_profiles.parsing.units import UnitScale, number_or_none, scale_of, title_and_unit
 
 
 class NsysReport(StrEnum):
@@ -67,7 +67,7 @@ class ReportRecord(NamedTuple):
             scale = scale_of(own_unit)
         if scale is None or scale.unit != unit:
             return None
-        number = number_of(text)
+        number = number_or_none(text)
         return None if number is None or number < 0 else number * scale.factor
 
 

@@ -60,7 +60,7 @@ class UnitScale:
     unit: str
 
 
-def number_of(text: str, *, decimal: str = ".") -> float | None:
+def number_or_none(text: str, *, decimal: str = ".") -> float | None:
     """Return the finite number in a cell, or None for anything else ("n/a", "", NaN).
 
     Thousands may be separated by commas, or by points if `decimal` is a comma.
@@ -92,7 +92,7 @@ def launch_shape(cells: Iterable[str]) -> str:
 
 def count_of(text: str) -> int | None:
     """Return the count in a cell, or None unless it is a whole number of at least 0."""
-    value = number_of(text)
+    value = number_or_none(text)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
 

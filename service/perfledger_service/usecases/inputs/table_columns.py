@@ -66,7 +66,7 @@ class ColumnTable:
 
     def numbers(self, column: TableColumn) -> tuple[float, ...]:
         """Return a column as numbers, NaN for gaps; raises UsageError naming the line."""
-        return self._read(number_of, column)
+        return self._read(number_or_nan, column)
 
     def times(self, column: TableColumn) -> tuple[float, ...]:
         """Return a column as seconds since 1970, NaN for gaps; raises UsageError naming the line.
@@ -91,7 +91,7 @@ class ColumnTable:
         return tuple(numbers)
 
 
-def number_of(cell: Cell) -> float:
+def number_or_nan(cell: Cell) -> float:
     """Return the number in a cell, NaN for a gap; raises ValueError saying what is wrong."""
     if cell is None:
         return math.nan
@@ -119,7 +119,7 @@ def time_of(cell: Cell) -> float:
         )
         raise ValueError(msg)
     try:
-        seconds = number_of(cell)
+        seconds = number_or_nan(cell)
     except ValueError:
         try:
             moment = datetime.fromisoformat(text)
@@ -285,11 +285,11 @@ def _constant(constant: str) -> float:
 
 def _is_readable(cell: Cell) -> bool:
     try:
-        number_of(cell)
+        number_or_nan(cell)
     except ValueError:
         return False
     return True
 
 
 def _has_number(cell: Cell) -> bool:
-    return _is_readable(cell) and not math.isnan(number_of(cell))
+    return _is_readable(cell) and not math.isnan(number_or_nan(cell))

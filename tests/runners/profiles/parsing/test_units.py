@@ -8,7 +8,7 @@ from perfledger_profiles.parsing.units import (
     count_of,
     decimal_mark,
     launch_shape,
-    number_of,
+    number_or_none,
     scale_of,
     title_and_unit,
 )
@@ -26,7 +26,7 @@ from perfledger_profiles.parsing.units import (
     ],
 )
 def test_a_number_is_read_with_its_separators(cell, value):
-    assert number_of(cell) == value
+    assert number_or_none(cell) == value
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_number_is_read_with_its_separators(cell, value):
     ["", "n/a", "N/A", "nan", "inf", "-inf", "1e999", "1_000", "1,2", "12,34,5", "0x10", "9" * 65],
 )
 def test_what_is_no_finite_number_is_none(cell):
-    assert number_of(cell) is None
+    assert number_or_none(cell) is None
 
 
 def test_a_comma_before_the_decimals_is_read_where_the_file_has_them():
@@ -43,7 +43,7 @@ def test_a_comma_before_the_decimals_is_read_where_the_file_has_them():
     decimal = decimal_mark(cells)
 
     assert decimal == ","
-    assert [number_of(cell, decimal=decimal) for cell in cells] == [27595520, 65.77, None]
+    assert [number_or_none(cell, decimal=decimal) for cell in cells] == [27595520, 65.77, None]
 
 
 @pytest.mark.parametrize("cells", [[], ["1,234"], ["406.240", "5"], ["n/a"], ["1,234,567.89"]])
@@ -139,7 +139,7 @@ def test_a_side_of_a_launch_has_at_most_ten_digits(cell, is_shape):
 
 @pytest.mark.parametrize(("length", "is_number"), [(64, True), (65, False)])
 def test_a_number_has_at_most_64_characters(length, is_number):
-    assert (number_of("0" * (length - 1) + "7") == 7) is is_number
+    assert (number_or_none("0" * (length - 1) + "7") == 7) is is_number
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_launch_shape_is_three_numbers_or_nothing():
 
 @given(st.text(max_size=80), st.sampled_from([".", ","]))
 def test_any_text_is_a_finite_number_or_none(text, decimal):
-    value = number_of(text, decimal=decimal)
+    value = number_or_none(text, decimal=decimal)
 
     assert value is None or math.isfinite(value)
 
@@ -178,7 +178,7 @@ def test_any_text_is_a_unit_or_none(text):
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
 def test_a_number_with_separators_is_the_number(value):
-    assert number_of(f"{value:,}") == value
+    assert number_or_none(f"{value:,}") == value
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,6 @@ def test_a_workload_has_the_same_number_in_the_fork_of_its_file_as_in_the_reques
         workloads=("b:one", "b:two"),
     )
 
-    assert [context.number_of(name) for name in context.workloads] == [1, 2]
+    assert [context.index_of(name) for name in context.workloads] == [1, 2]
     all_of_them = replace(context, request=replace(request, workloads=()))
-    assert [all_of_them.number_of(name) for name in context.workloads] == [0, 1]
+    assert [all_of_them.index_of(name) for name in context.workloads] == [0, 1]
