@@ -55,8 +55,8 @@ PARTICIPLE = re.compile(
     r"[a-z]*[^e]ed|begun|bought|broken|brought|built|chosen|drawn|gone|hidden|left|lost|met|owed|paid|sent"
     r"|sold|spent|won|written"
 )
-# Forms of a number, beside `digits` and `duration`, and of a list of files in a sentence.
-FORMS = frozenset({"signed", "typed", "listed"})
+# Forms of a number, beside `digits` and `duration`.
+FORMS = frozenset({"signed", "typed"})
 # Fine as the variable of a loop or a comprehension, and as the name of nothing else.
 LOOP_WORDS = frozenset(
     {

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
-from perfledger_runners.checkouts.source_tree import listed
+from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_runners.safe_text import clean_text
 
 ATTRIBUTES = ".gitattributes"
@@ -24,7 +24,7 @@ def pointer_notes(checkout: Path, paths: Collection[str]) -> tuple[str, ...]:
     if not pointers:
         return ()
     note = (
-        f"{listed(pointers)}: in Git LFS, and the checkouts have only the pointers: `git lfs "
+        f"{first_few(pointers)}: in Git LFS, and the checkouts have only the pointers: `git lfs "
         "install` and `git lfs pull` in this clone get the content"
     )
     return (note,)

@@ -233,7 +233,7 @@ def is_below(path: str, folder: str) -> bool:
     return folder in {".", path} or path.startswith(f"{folder}/")
 
 
-def listed(files: Sequence[str]) -> str:
+def first_few(files: Sequence[str]) -> str:
     """Return the first few files as words of a sentence, and how many more there are."""
     more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
     return ", ".join(files[:MAX_NAMED]) + more

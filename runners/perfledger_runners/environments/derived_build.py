@@ -19,9 +19,9 @@ from perfledger_runners.checkouts.source_tree import (
     SourceTree,
     changed_dependencies,
     changed_paths,
+    first_few,
     is_below,
     is_compiled_source,
-    listed,
 )
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.lock_tool import CONDA_LOCKS, LockTool, conda_tool, lock_tool
@@ -128,10 +128,10 @@ def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) 
         command = " && ".join(dict.fromkeys(_pip_commands(tree, inputs)))
     if uninstallable:
         advice = CONDA_ADVICE if any(each in CONDA_LOCKS for each in uninstallable) else ADVICE
-        msg = f"{listed(uninstallable)} changed, and perfledger cannot install from it: {advice}"
+        msg = f"{first_few(uninstallable)} changed, and perfledger cannot install from it: {advice}"
         raise BuildError(msg)
     if inputs.files and not command:
-        msg = f"{listed(inputs.files)} changed, and this side has nothing to install: {ADVICE}"
+        msg = f"{first_few(inputs.files)} changed, and this side has nothing to install: {ADVICE}"
         raise BuildError(msg)
     return command
 

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Protocol
 
 from perfledger.records import FailureReason
-from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
+from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, first_few
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.derived_build import BuildInputs
 from perfledger_runners.environments.settled_differences import pair_key
@@ -122,7 +122,7 @@ def may_be_of_change(base: BuiltPackages, head: BuiltPackages) -> bool:
 
 def renewed_note(name: str, older: BuiltPackages, newer: BuiltPackages) -> str:
     """Return the note on an environment that was built again because it was out of date."""
-    packages = listed(unexplained_packages(older, newer))
+    packages = first_few(unexplained_packages(older, newer))
     return (
         f"the environment of {name} was built again: it was built before this check, and differed "
         f"in {packages}, which no changed file explains"
@@ -149,10 +149,10 @@ def other_packages_error(
     )
     advice = "pin exact versions, in a lock file or in the requirements, and check again"
     if restless:
-        advice = f"{advice}; {RESTLESS_ADVICE.format(listed(restless))}"
+        advice = f"{advice}; {RESTLESS_ADVICE.format(first_few(restless))}"
     msg = (
         "the environments of base and head have other versions of packages, although the files "
-        f"that name packages are the same ({listed(tuple(versions))}): {advice}"
+        f"that name packages are the same ({first_few(tuple(versions))}): {advice}"
     )
     return OtherPackagesError(msg)
 

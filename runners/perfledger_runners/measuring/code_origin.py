@@ -15,9 +15,9 @@ from perfledger_runners.checkouts.source_tree import (
     SourceTree,
     changed_dependencies,
     changed_paths,
+    first_few,
     is_below,
     is_compiled_source,
-    listed,
 )
 from perfledger_runners.safe_text import MAX_DETAIL
 
@@ -95,7 +95,7 @@ class CodeOriginCheck:
         if not sources or self.is_built or self._compiled_by == set(Side):
             return tuple(self._notes)
         note = (
-            f"compiled sources changed ({listed(sources)}); both sides ran with what is "
+            f"compiled sources changed ({first_few(sources)}); both sides ran with what is "
             f"installed: {BUILD_ADVICE}"
         )
         return (note, *self._notes)
@@ -135,7 +135,7 @@ class CodeOriginCheck:
     def _installed_detail(self, package: LoadedPackage, files: Iterable[str]) -> str:
         copy = f"the installed copy of {package.name} at {package.folder} ran, not this commit"
         advice = "let `build` install the package" if self.is_built else BUILD_ADVICE
-        return f"{copy} ({listed(tuple(files))} changed): {advice}"
+        return f"{copy} ({first_few(tuple(files))} changed): {advice}"
 
     def _unseen_submodule(self, run: Run) -> Failure | None:
         """Return a failure if a submodule changed and its files are not in the clone."""
@@ -144,8 +144,9 @@ class CodeOriginCheck:
         if not paths:
             return None
         detail = (
-            f"submodule {listed(paths)} changed, and a commit of it is not in this clone, so it is "
-            "unknown what ran: git submodule update --init --recursive, with its history, gets it"
+            f"submodule {first_few(paths)} changed, and a commit of it is not in this clone, so "
+            "it is unknown what ran: git submodule update --init --recursive, with its history, "
+            "gets it"
         )
         return _failure(run, detail)
 
@@ -160,7 +161,7 @@ class CodeOriginCheck:
             if sources and same is not None and same.digest == package.digest:
                 detail = (
                     f"both sides loaded {package.name} from {package.folder}, which is in "
-                    f"neither checkout, although {listed(sources)} changed: load it from a path "
+                    f"neither checkout, although {first_few(sources)} changed: load it from a path "
                     "below the file that loads it, and let `build` in perfledger.toml make it"
                 )
                 return _failure(run, detail)
@@ -182,8 +183,8 @@ class CodeOriginCheck:
         if not files:
             return None
         detail = (
-            f"dependencies changed ({listed(files)}), but both sides ran with what is installed: "
-            f"{DEPENDENCY_ADVICE}"
+            f"dependencies changed ({first_few(files)}), but both sides ran with what is "
+            f"installed: {DEPENDENCY_ADVICE}"
         )
         return _failure(run, detail)
 
@@ -203,7 +204,7 @@ class CodeOriginCheck:
             ]
             if sources and digests and digests == binaries.get(project):
                 detail = (
-                    f"the same compiled modules ran on both sides although {listed(sources)} "
+                    f"the same compiled modules ran on both sides although {first_few(sources)} "
                     f"changed: {BUILD_ADVICE}"
                 )
                 return _failure(run, detail)

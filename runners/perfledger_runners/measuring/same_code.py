@@ -28,8 +28,8 @@ from perfledger_runners.checkouts.file_accesses import (
 from perfledger_runners.checkouts.source_tree import (
     changed_dependencies,
     changed_paths,
+    first_few,
     is_compiled_source,
-    listed,
 )
 from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import Harness, python_of
@@ -143,9 +143,9 @@ def shared_doubt(
         (watch.doubt, watch.doubt),
         (os.environ.get(BYTECODE_VARIABLE), f"bytecode is kept elsewhere ({BYTECODE_VARIABLE})"),
         (origin.is_built, "each side runs in an environment that was built for it"),
-        (dependencies, f"{listed(dependencies)} declares other dependencies"),
-        (compiled, f"{listed(compiled)} is compiled"),
-        (unseen, f"{listed(unseen)} differs in git only: its files are not in this clone"),
+        (dependencies, f"{first_few(dependencies)} declares other dependencies"),
+        (compiled, f"{first_few(compiled)} is compiled"),
+        (unseen, f"{first_few(unseen)} differs in git only: its files are not in this clone"),
         (base.facts is None or base.facts != head.facts, "the environments of the sides differ"),
     )
     return next((clean_text(text)[:MAX_DETAIL] for is_so, text in doubts if is_so), "")

@@ -10,7 +10,7 @@ from time import time
 from perfledger.protocol import ChildRequest
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, listed
+from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, first_few
 from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
@@ -235,12 +235,12 @@ def check_locked(
     if tool is None or not (foreign or left_out):
         return
     msg = (
-        f"`{tool.command}` leaves out {listed(left_out)}, which differs in {tool.lock} and would "
-        "run as installed: set `build` in perfledger.toml to one that installs its extra or "
+        f"`{tool.command}` leaves out {first_few(left_out)}, which differs in {tool.lock} and "
+        "would run as installed: set `build` in perfledger.toml to one that installs its extra or "
         f"group, such as `{tool.command} {tool.options}`"
         if left_out
-        else f"{listed(foreign)} is installed and both sides inherit it, but {tool.lock} has it on "
-        "one side alone: set `python` in perfledger.toml to an environment without it"
+        else f"{first_few(foreign)} is installed and both sides inherit it, but {tool.lock} has it "
+        "on one side alone: set `python` in perfledger.toml to an environment without it"
     )
     raise BuildError(msg)
 
@@ -256,7 +256,7 @@ def _command(
     if settings.build or not needs_build(settings, inputs):
         return settings.build
     if settings.sandbox and not settings.isolated:
-        msg = OUTSIDE_SANDBOX.format(listed(inputs.files))
+        msg = OUTSIDE_SANDBOX.format(first_few(inputs.files))
         raise BuildError(msg)
     tool = install_tool(tree, inputs, prefix=interpreter.prefix)
     command = derived_build(tree, inputs, tool)
@@ -279,7 +279,7 @@ def _error_with_advice(error: BuildError, inputs: BuildInputs) -> BuildError:
     text = str(error)
     if not inputs.files or "`build`" in text:
         return error
-    msg = f"{text} ({listed(inputs.files)} changed, which needs a build of each side): {ADVICE}"
+    msg = f"{text} ({first_few(inputs.files)} changed, which needs a build of each side): {ADVICE}"
     return BuildError(msg[:MAX_DETAIL], output=error.output)
 
 
@@ -288,7 +288,7 @@ def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[st
     base, head = (sides[side] for side in Side)
     if base.request.environment and head.request.environment:
         differences = distribution_notes(base.distributions, head.distributions)
-        changed = listed(changed_dependencies(base.tree, head.tree))
+        changed = first_few(changed_dependencies(base.tree, head.tree))
         if changed and not differences:
             differences = (SAME_VERSIONS_NOTE.format(changed),)
         return _own_environment_notes(sides, settings) + differences
@@ -312,14 +312,14 @@ def _python_notes(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
         for path in sorted(base.hashes.keys() & head.hashes.keys())
         if path.rpartition("/")[2] == PYTHON_VERSION_FILE and base.hashes[path] != head.hashes[path]
     ]
-    return (OTHER_PYTHON_NOTE.format(listed(files)),) if files else ()
+    return (OTHER_PYTHON_NOTE.format(first_few(files)),) if files else ()
 
 
 def _own_environment_notes(
     sides: Mapping[Side, BuiltCode], settings: CheckSettings
 ) -> tuple[str, ...]:
     """Return why each side was built although no setting says so."""
-    files = listed(sides[Side.HEAD].inputs.files)
+    files = first_few(sides[Side.HEAD].inputs.files)
     if settings.build or settings.isolated or not files:
         return ()
     commands = dict.fromkeys(f"`{code.command[:MAX_COMMAND]}`" for code in sides.values())

@@ -6,9 +6,9 @@ from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.source_tree import (
     changed_dependencies,
     changed_paths,
+    first_few,
     is_below,
     is_compiled_source,
-    listed,
     read_source_tree,
     refuse_new_environment,
 )
@@ -243,4 +243,4 @@ def test_head_may_not_add_or_change_a_committed_environment(tree_of):
     ("count", "text"), [(1, "f0"), (3, "f0, f1, f2"), (5, "f0, f1, f2 and 2 more")]
 )
 def test_a_sentence_names_three_files_at_most(count, text):
-    assert listed([f"f{number}" for number in range(count)]) == text
+    assert first_few([f"f{number}" for number in range(count)]) == text

@@ -9,7 +9,7 @@ from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.importing_files import importing_files
 from perfledger_runners.checkouts.python_code import MAX_SOURCE_BYTES
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import is_below, listed
+from perfledger_runners.checkouts.source_tree import first_few, is_below
 from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, overlaid_changes
 from perfledger_service.errors import NotMeasuredError
 from perfledger_service.settings.check import CheckSettings
@@ -50,8 +50,8 @@ def hidden_change_notes(
     if not hidden:
         return ()
     text = (
-        f"{listed(hidden)} changed and is no file of workloads, but --workloads-from replaces it "
-        "on both sides"
+        f"{first_few(hidden)} changed and is no file of workloads, but --workloads-from replaces "
+        "it on both sides"
     )
     advice = f"set `paths` (now {', '.join(settings.paths)}) to the files of workloads alone"
     if all(path in CONFIG_FILES or path.endswith(PROSE_SUFFIXES) for path in changes.other_paths):
@@ -79,7 +79,7 @@ def _refuse_product_code(
         }
         if not (users or _is_of_product(path)):
             continue
-        why = f", which {listed(sorted(users))} imports," if users else ""
+        why = f", which {first_few(sorted(users))} imports," if users else ""
         msg = (
             f"this change cannot be measured: code of {path}{why} changed, but --workloads-from "
             "replaces it on both sides; keep workloads in files of their own, and set `paths` to "

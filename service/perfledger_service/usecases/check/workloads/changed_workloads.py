@@ -9,7 +9,7 @@ from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Revision, WorkloadSpec, short_sha
 from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.python_code import is_same_code
-from perfledger_runners.checkouts.source_tree import is_below, listed
+from perfledger_runners.checkouts.source_tree import first_few, is_below
 from perfledger_runners.safe_text import clean_text
 
 
@@ -47,8 +47,8 @@ def changed_workload_notes(
         return ()
     sha = short_sha(base_revision.sha)
     note = (
-        f"files of the workloads differ between base and head ({listed(files)}): their steps may "
-        "not do the same work, and a smaller step hides slower code; `perfledger check "
+        f"files of the workloads differ between base and head ({first_few(files)}): their steps "
+        "may not do the same work, and a smaller step hides slower code; `perfledger check "
         f"--workloads-from {sha}` measures both sides with those of base"
     )
     return (note,)
