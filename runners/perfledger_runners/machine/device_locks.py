@@ -21,7 +21,7 @@ from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger.rounding import integer
-from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.proc_files import read_text
 from perfledger_runners.safe_text import clean_text
@@ -105,7 +105,8 @@ class DeviceLocks:
                 self.waiting(f"waiting for {rival}")
                 is_told = True
             if self.clock() >= until:
-                detail = f"{rival} still ran after {integer(MAX_WAIT_S / 60)} minutes"
+                minutes = integer(MAX_WAIT_S / SECONDS_PER_MINUTE)
+                detail = f"{rival} still ran after {minutes} minutes"
                 advice = "let one check at a time run on a device"
                 self.finding = finding(NAME, FindingLevel.BUSY, detail, advice)
                 return

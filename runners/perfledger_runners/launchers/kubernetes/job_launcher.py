@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from perfledger.rounding import integer
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_runners.launchers.kubernetes.api_records import KubernetesPod
 from perfledger_runners.launchers.kubernetes.job_manifest import (
     GRACE_S,
@@ -128,7 +129,8 @@ class KubernetesLauncher:
         if not problem:
             self._since.pop((name, "start"), None)
         elif self._elapsed_s(name, "start") >= START_WAIT_S:
-            reason = f"its container did not start within {integer(START_WAIT_S / 60)} minutes"
+            minutes = integer(START_WAIT_S / SECONDS_PER_MINUTE)
+            reason = f"its container did not start within {minutes} minutes"
             return SubmissionStatus(state=SubmissionState.ENDED, reason=f"{reason} ({problem})")
         if pod is None and not status.reason:
             with suppress(LauncherError):  # events are only a hint, and not everybody may read them

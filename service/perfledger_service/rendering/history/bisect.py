@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Revision, short_sha
-from perfledger.time_units import SECONDS_PER_DAY
+from perfledger.time_units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
 from perfledger_baselines.history.commits.search import SearchStatus
 from perfledger_service.rendering.history.bisect_plot import bisection_text
 from perfledger_service.rendering.layout import number_format, vocabulary
@@ -127,7 +127,7 @@ def next_command(result: CommitBisection) -> str:
     ends = (result.commits[result.first - 1], result.commits[result.last])
     command = _bisect_command(result, *(each.revision for each in ends))
     if result.seconds_needed is not None and _is_settleable(result):
-        command += f" --budget {math.ceil(result.seconds_needed / 60)}m"
+        command += f" --budget {math.ceil(result.seconds_needed / SECONDS_PER_MINUTE)}m"
     return command
 
 
