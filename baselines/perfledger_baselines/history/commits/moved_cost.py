@@ -5,13 +5,12 @@ from collections.abc import Sequence
 
 from perfledger_baselines.history.commits.attribution import AttributedChange
 from perfledger_baselines.history.commits.clusters import cluster_changes
+from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE
 
 # Net change, as a share of the gain, below and above which work moved or did not. Share of what the
 # slower families gained: a net change above the first is not moved work, however uncertain; one
 # below the second is moved work, however certain.
 MAX_NET_SHARE, SMALL_NET_SHARE = 0.25, 0.05
-# Half a 95 % interval in standard deviations.
-_HALF_WIDTHS = 1.96
 
 
 def moved_changes(changes: Sequence[AttributedChange]) -> frozenset[AttributedChange]:
@@ -33,7 +32,7 @@ def _is_moved(group: Sequence[AttributedChange]) -> bool:
     deltas = [one.change.after - one.change.before for one in group]
     gained = math.fsum(delta for delta in deltas if delta > 0)
     saved = -math.fsum(delta for delta in deltas if delta < 0)
-    doubt = _HALF_WIDTHS * math.hypot(*map(_spread, group))
+    doubt = NORMAL_QUANTILE * math.hypot(*map(_spread, group))
     most = max(min(MAX_NET_SHARE * gained, doubt), SMALL_NET_SHARE * gained)
     return saved > 0 and abs(gained - saved) <= most
 
@@ -41,4 +40,4 @@ def _is_moved(group: Sequence[AttributedChange]) -> bool:
 def _spread(family: AttributedChange) -> float:
     """Return the standard deviation of a family's gain; a level of zero has none."""
     width = (family.change.high - family.change.low) * family.change.before
-    return width / 2 / _HALF_WIDTHS if math.isfinite(width) else 0.0
+    return width / 2 / NORMAL_QUANTILE if math.isfinite(width) else 0.0

@@ -19,7 +19,7 @@ from perfledger_baselines.history.detection.changes import (
 )
 from perfledger_baselines.history.detection.observations import Observations, SeriesError, observe
 from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
-from perfledger_baselines.history.detection.variance_changes import NORMAL_QUANTILE
+from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE
 
 
 def detect(

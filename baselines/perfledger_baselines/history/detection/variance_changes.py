@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
-from perfledger_baselines.history.segmentation.changepoints import SearchedRow
+from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE, SearchedRow
 from perfledger_baselines.history.segmentation.mean_shift import (
     FEWEST,
     find_shifts,
@@ -28,8 +28,6 @@ EXTRA = 1.0
 
 # The standard error of a log SD of n normal values is 1 / sqrt(2 n); tails make it larger.
 TAILS = 1.5
-
-NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

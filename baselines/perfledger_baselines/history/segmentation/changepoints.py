@@ -23,10 +23,11 @@ from perfledger_baselines.history.segmentation.robust_levels import fit_levels
 
 # Of the interval of a shift's size.
 CONFIDENCE = 0.95
+# Standard errors between an estimate and either end of its 95 % interval.
+NORMAL_QUANTILE = 1.96
 
-# Standard errors from which a slope is significant. Standard errors from which a slope is
-# significant: at 4.5, 7 in a million rows have one by chance if the noise model holds; dependence
-# is its least certain part.
+# Standard errors from which a slope is significant: at 4.5, 7 in a million rows have one by chance
+# if the noise model holds; dependence is its least certain part.
 NEEDED_Z = 4.5
 
 # With fewer observations the noise cannot be estimated.

@@ -23,6 +23,7 @@ from perfledger_baselines.history.commits.search import (
     pairs_needed,
     unexplained_change,
 )
+from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
 from perfledger_runners.checkouts.commit_range import commit_range
@@ -60,8 +61,6 @@ SEARCH_SHARE = 0.75
 # A check that contradicts the search continues it; a second contradiction ends it.
 MAX_CHECKS = 2
 OUTSIDE_REASON = "its level is far outside of those of both ends: it does other work"
-# Standard errors of a 95 % interval.
-ERRORS_95 = 1.96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,7 +360,7 @@ def bisected_commits(
         )
         if differences:
             change = likely_center(differences, spread)
-            error = ERRORS_95 * center_error(len(differences), spread)
+            error = NORMAL_QUANTILE * center_error(len(differences), spread)
             row = replace(
                 row,
                 change=math.expm1(change),
