@@ -18,7 +18,7 @@ from made_up_series import Series, Values
 MIN_RUNS = 20  # of a job, in order of time
 SIZES = (0.01, 0.02, 0.05, 0.10)
 GAP = 12  # points between two steps, and from either end
-FEWEST = 48  # points; a shorter series has one level only
+MIN_POINTS = 48  # points; a shorter series has one level only
 PER_SOURCE = 45  # series at most
 LONG = 100  # points from which a series has up to three steps
 WINDOW = 5  # points on either side of the running median that levels are taken for
@@ -33,7 +33,7 @@ def recorded_series(folder: Path) -> dict[str, list[Values]]:
     sources: defaultdict[str, list[Values]] = defaultdict(list)
     for name, series in sorted(recordings.items()):
         for one in series:
-            if one["hw"] != "cpu" and len(one["values"]) >= FEWEST:
+            if one["hw"] != "cpu" and len(one["values"]) >= MIN_POINTS:
                 sources[f"{name}/{one['hw']}"].append(np.array(one["values"]))
     for name, other in COUNTED_WITH.items():
         sources[other] = sources[other][:PER_SOURCE] + sources.pop(name, [])[:PER_SOURCE]

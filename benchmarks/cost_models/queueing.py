@@ -23,7 +23,7 @@ from perfledger_cost_models.queueing.queue_formulas import (
 )
 
 LIMIT = 1e-9
-LEAST = Fraction(1, 10**300)
+MIN_EXACT = Fraction(1, 10**300)
 SHARES = tuple(Fraction(share, 1000) for share in (1, 100, 500, 700, 900, 990, 999))
 SERVERS = (1, 2, 3, 8, 40, 100, 300)
 MANY = (1000, 3000, 10_000)
@@ -109,7 +109,7 @@ def _waiting(servers: int, share: Fraction) -> Fraction:
 
 def _apart(value: float, exact: Fraction) -> Iterator[float]:
     """Yield the relative difference, nothing where the exact value is too small to tell."""
-    if exact > LEAST:
+    if exact > MIN_EXACT:
         yield float(abs(Fraction(value) / exact - 1))
 
 

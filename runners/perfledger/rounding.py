@@ -22,14 +22,14 @@ _WHOLE_PERCENTS_FROM = 10  # above, no message needs a tenth of a percent
 _ALMOST_ALL_PERCENT = (99.05, 99.95)  # here a tenth tells that something is left
 _MIN_P_VALUE = 0.0001  # less would claim knowledge of the tails
 # A larger value is not a measurement, and rounding it may overflow.
-_LARGEST = 1e100
+_MAX_MAGNITUDE = 1e100
 # Half to even, whatever the thread's context is.
 _HALF_TO_EVEN = Context()
 
 
 def is_number(value: float) -> bool:
     """Return whether a value can be written as a number: not NaN, infinite or absurdly large."""
-    return abs(value) < _LARGEST  # False for NaN
+    return abs(value) < _MAX_MAGNITUDE  # False for NaN
 
 
 def digits(value: Decimal | float, most: int = 4) -> str:

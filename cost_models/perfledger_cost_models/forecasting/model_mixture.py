@@ -23,11 +23,11 @@ from perfledger_cost_models.forecasting.seasonal_naive import same_period_last_y
 # Kinds are weighted by the inverse error to this power: 2 to 4 differ by less than a hundredth.
 LOSS_POWER = 3
 # With fewer errors at one distance their mean is meaningless.
-_FEWEST = 3
+_MIN_ERRORS = 3
 # The forecasts of the inner half of the weight are averaged.
 MIDDLE_OF_WEIGHTS = (0.25, 0.75)
 SKIPPED_MOMENTS = 4  # at the beginning: their forecasts are of models that have not settled
-_LEAST = 1e-9  # lower bound of losses and errors, which are 0 for a constant series
+_MIN_LOSS = 1e-9  # lower bound of losses and errors, which are 0 for a constant series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,14 +124,14 @@ def _losses(points: FloatArray, walk: FloatArray, logs: FloatArray, *, start: in
         walked = np.abs(logs[ahead:] - walk[:-ahead, ahead - 1])
         is_known = np.isfinite(missed)
         number = is_known.cumsum(axis=1)
-        is_enough = number >= _FEWEST
+        is_enough = number >= _MIN_ERRORS
         base = np.where(is_known, walked, 0).cumsum(axis=1)
         sums = np.where(is_known, missed, 0).cumsum(axis=1)
-        ratio = sums / np.maximum(base, _LEAST * np.maximum(number, 1))
+        ratio = sums / np.maximum(base, _MIN_LOSS * np.maximum(number, 1))
         total[:, ahead:] += np.where(is_enough, ratio, 0)
         count[:, ahead:] += is_enough
     mean = np.divide(total, count, out=np.full_like(total, np.inf), where=count.astype(bool))
-    return mean + _LEAST
+    return mean + _MIN_LOSS
 
 
 def _mixed_forecast(

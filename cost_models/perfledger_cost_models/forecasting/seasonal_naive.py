@@ -8,7 +8,7 @@ from perfledger_cost_models.arrays import FloatArray
 
 MAX_AMOUNT = 1e15  # of a history and of its forecast
 # Differences between years that their median, the growth, needs.
-_FEWEST = 3
+_MIN_DIFFERENCES = 3
 _MIN_SHARE = 1e-3  # of the mean: the lower bound of amounts before a logarithm
 
 
@@ -21,7 +21,7 @@ def same_period_last_year(
     """
     places = np.arange(horizon)
     levels = np.full((len(logs), horizon), np.nan)
-    first = season + _FEWEST - 1 if is_growing else season - 1
+    first = season + _MIN_DIFFERENCES - 1 if is_growing else season - 1
     for moment in range(first, len(logs)):
         grown = 0.0
         if is_growing:

@@ -14,7 +14,7 @@ _DIFFERENT = "the devices differ: {} is {} of the step of {} and {} of that of {
 _TIMES = ("comm_time", "h2d_time", "d2h_time")
 # Ratios are weighted by the time that they refer to.
 _WEIGHTS = {"comm_overlap": "comm_time", "h2d_bw": "h2d_time", "d2h_bw": "d2h_time"}
-_LARGEST = ("queue_len_max",)
+_MAXIMA = ("queue_len_max",)
 
 
 def device_step(
@@ -80,7 +80,7 @@ _Table = Mapping[tuple[str, str], ProfileReading]
 def _mean(key: tuple[str, str], tables: Sequence[_Table]) -> ProfileReading:
     mine = [(table[key], _weight(key[0], table)) for table in tables if key in table]
     first = mine[0][0]
-    if key[0] in _LARGEST:
+    if key[0] in _MAXIMA:
         return replace(first, value=max(one.value for one, _ in mine))
     total = sum(weight for _, weight in mine)
     count = len(tables) if key[0] in _TIMES else total

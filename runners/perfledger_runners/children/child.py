@@ -167,7 +167,7 @@ class Child:
     def close(self) -> int:
         """Kill the process and its descendants; return its exit status as Popen defines it."""
         if self.is_open:
-            self._exit()  # is told from the end that follows
+            self._exit()  # before the kill, so that it is not taken for the child's own end
             self.is_open = False
             kill(self.process_id, self.mark)
             self._guard.end(self.mark)

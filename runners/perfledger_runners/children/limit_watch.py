@@ -28,7 +28,7 @@ MEMORY_SHARE = 0.9
 # Share of its time limit that a child may be idle.
 IDLE_SHARE = 0.25
 STARTING, SETTING_UP, PROFILED = "starting up", "setting up or warming up", "being profiled"
-# Begins what is said of a child that waits, perhaps for what the other side has.
+# Begins the reason for ending a child that waits, perhaps for what the other side has.
 WAITED = "it waited"
 # Of a core. A loop that tries for a lock twenty times a second takes a two-hundredth.
 IDLE_CORES = 0.02
@@ -121,7 +121,7 @@ class LimitWatch:
         self._await(self._clock())
 
     def _await(self, now: float) -> None:
-        """Await from now on that the child computes."""
+        """Expect the child to compute from now on."""
         idle_s = min(self._limits.idle_s, IDLE_SHARE * self._allowed_s)
         self._idle.restart(now, idle_s=idle_s)
 
@@ -138,7 +138,7 @@ class LimitWatch:
         return self._waiting(now) or self._memory_trouble(now)
 
     def _waiting(self, now: float) -> tuple[FailureReason, str] | None:
-        """Return that the child may wait for what the other side has, if it seems so."""
+        """Return a failure if the child seems to wait for what the other side has."""
         if self._phase not in (STARTING, SETTING_UP):
             return None
         if not self._is_awaited(self._workload):

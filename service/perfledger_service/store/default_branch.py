@@ -48,7 +48,7 @@ MAX_COMMITS = 200
 # Uploads read per query, until there are enough commits of a kind.
 COMMITS_AT_A_TIME = 400
 # In any unit. Sums of larger values would overflow a float, so they are left out.
-LARGEST = 1e290
+MAX_CENTER = 1e290
 # Measurements of one commit this close together count as one time of day.
 SAME_HOUR = timedelta(hours=1)
 # An expression, so that no index applies: with the column's index, SQLite would read all uploads
@@ -296,7 +296,7 @@ def _read_branch_series(
             .where(
                 col(ObservationRow.series_id).in_(rows_by_id),
                 col(ObservationRow.position).in_(branch_position_of),
-                col(ObservationRow.center).between(-LARGEST, LARGEST),
+                col(ObservationRow.center).between(-MAX_CENTER, MAX_CENTER),
                 _IS_COUNTED,
                 IS_BELIEVED,
             )

@@ -10,7 +10,7 @@ from perfledger_service.store import default_branch
 from perfledger_service.store.branch_commits import put_places
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
-    LARGEST,
+    MAX_CENTER,
     MAX_COMMITS,
     branch_series,
     claim_commits,
@@ -172,7 +172,7 @@ def test_uploads_that_do_not_count_and_commits_off_the_branch_are_left_out(branc
     assert (series.positions, series.values) == ((0,), (1.0,))
 
 
-@pytest.mark.parametrize("center", [1e291, -1e291, 2 * LARGEST])
+@pytest.mark.parametrize("center", [1e291, -1e291, 2 * MAX_CENTER])
 def test_a_value_whose_sums_would_overflow_is_left_out(branch, center):
     branch.measure(observation(0), observation(1, center))
 

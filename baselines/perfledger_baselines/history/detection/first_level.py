@@ -14,7 +14,7 @@ from perfledger_baselines.history.segmentation.noise import MOST_DEPENDENT
 from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
 
 # A shorter run is no level: it has too few observations to estimate its own spread.
-FEWEST = 3
+MIN_LEVEL = 3
 
 
 def first_level_shift(row: SearchedRow, *, floor: float) -> LevelShift | None:
@@ -28,7 +28,7 @@ def first_level_shift(row: SearchedRow, *, floor: float) -> LevelShift | None:
     """
     stop = int(np.argmin(row.is_spike))
     end = row.shifts[0].place if row.shifts else len(row.levels)
-    if stop < FEWEST or end - stop < FEWEST or row.dependence > MOST_DEPENDENT:
+    if stop < MIN_LEVEL or end - stop < MIN_LEVEL or row.dependence > MOST_DEPENDENT:
         return None
     turn = np.arange(stop) - (len(row.levels) - 1) / 2
     run, rest = row.levels[:stop] - row.slope * turn, row.cleaned[stop:end]

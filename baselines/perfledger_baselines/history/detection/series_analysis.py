@@ -20,7 +20,7 @@ from perfledger_baselines.history.detection.description_length import (
     description_length,
     state_cost,
 )
-from perfledger_baselines.history.detection.first_level import FEWEST, first_level_shift
+from perfledger_baselines.history.detection.first_level import MIN_LEVEL, first_level_shift
 from perfledger_baselines.history.detection.observations import Observations
 from perfledger_baselines.history.detection.time_cycles import CycleBasis, TimedCycle, is_likely
 from perfledger_baselines.history.detection.unequal_spreads import without_chance_shifts
@@ -160,7 +160,7 @@ def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Exc
         return
     edges = np.flatnonzero(np.diff(row.is_spike, prepend=False, append=False))
     for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if stop == len(places) or (first == 0 and stop >= FEWEST):
+        if stop == len(places) or (first == 0 and stop >= MIN_LEVEL):
             continue
         middle = (first + stop - 1) / 2
         step = float(np.mean(row.levels[first:stop] - row.cleaned[first:stop])) - row.slope_offset(

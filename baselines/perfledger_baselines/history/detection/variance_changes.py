@@ -9,7 +9,7 @@ import numpy as np
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE, SearchedRow
 from perfledger_baselines.history.segmentation.mean_shift import (
-    FEWEST,
+    MIN_SIDE,
     find_shifts,
     strongest_shifts,
 )
@@ -53,7 +53,7 @@ class StateShareShift:
 
 def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceChange, ...]]:
     """Return the changes of noise of each of these rows, which must be of equal length."""
-    if len(rows[0].levels) < 2 * FEWEST:
+    if len(rows[0].levels) < 2 * MIN_SIDE:
         return [() for _ in rows]
     residuals = np.stack([residuals_of(row) for row in rows])
     sizes: FloatArray = np.minimum(np.abs(residuals), CAP_SPREADS)
@@ -73,7 +73,7 @@ def find_share_shifts(is_upper: BoolArray) -> tuple[StateShareShift, ...]:
     The test allows for states that persist.
     """
     upper = is_upper.astype(np.float64)
-    if len(upper) < 2 * FEWEST:
+    if len(upper) < 2 * MIN_SIDE:
         return ()
     dependence = _stickiness(upper)
     return tuple(

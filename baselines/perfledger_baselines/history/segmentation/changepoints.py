@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 # Standard errors between an estimate and either end of its 95 % interval.
 NORMAL_QUANTILE = 1.96
 
-# Standard errors from which a slope is significant: at 4.5, 7 in a million rows have one by chance
+# Standard errors from which a slope is significant. At 4.5, 7 in a million rows have one by chance
 # if the noise model holds; dependence is its least certain part.
 NEEDED_Z = 4.5
 

@@ -8,7 +8,7 @@ from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
 
 # Fewer observations per side say little about a spread or a share.
-FEWEST = 20
+MIN_SIDE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ def strongest_shifts(sequences: FloatArray, dependence: FloatArray) -> tuple[Flo
     """Return the largest z of a shift of each of (R, N) sequences, and its place.
 
     The difference of the means before and after, in standard errors of a sequence with one mean and
-    the given (R,) lag-1 dependence. N must be at least twice FEWEST.
+    the given (R,) lag-1 dependence. N must be at least twice MIN_SIDE.
     """
     rows, count = len(sequences), int(sequences.shape[1])
-    place = np.arange(FEWEST, count - FEWEST + 1)
+    place = np.arange(MIN_SIDE, count - MIN_SIDE + 1)
     sums = np.cumsum(sequences, axis=1)
     total = sums[:, -1:]
     excess = np.abs(sums[:, place - 1] - total * (place / count))
@@ -50,7 +50,7 @@ def find_shifts(sequence: FloatArray, *, dependence: float, extra: float) -> lis
     stretches = [(0, count)]
     while stretches:
         first, stop = stretches.pop()
-        if stop - first < 2 * FEWEST:
+        if stop - first < 2 * MIN_SIDE:
             continue
         z, place = strongest_shifts(sequence[None, first:stop], np.array([dependence]))
         if z[0] < needed_z(count) + extra:

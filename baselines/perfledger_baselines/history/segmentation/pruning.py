@@ -29,7 +29,7 @@ from perfledger_baselines.history.segmentation.two_sample_tests import (
 ALPHA = 0.01
 
 # A stretch of fewer observations is a spike or part of a transient, not a level.
-FEWEST = 3
+MIN_STRETCH = 3
 
 # Length below which a stretch at an end needs more evidence, and how much more. A stretch at either
 # end that is shorter than this needs this much more: it may not last, and every new commit tests it
@@ -99,13 +99,13 @@ def search_changes(noise: NoiseEstimate, fitted: FloatArray, *, floors: FloatArr
     sums = _prefix_sums(noise, set(row.tolist()))
     jumps = _unlikely_jumps(noise, need=needed_z(count))
     gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
-    likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
+    likelihoods = place_likelihoods(noise, gaps, fewest=MIN_STRETCH)
     for _ in range(ROUNDS):
         row, place = likelihoods.best(gaps.row)
         if np.array_equal(place, gaps.place):
             break
         gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
-        likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
+        likelihoods = place_likelihoods(noise, gaps, fewest=MIN_STRETCH)
     earliest, latest = likelihoods.interval()
     before, after, error, degrees, z = _test_gaps(sums, gaps)
     return RowChanges(
@@ -225,7 +225,7 @@ def prune(row: PrefixSums, places: IntArray, rules: ChangeCriteria) -> list[int]
 def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: ChangeCriteria) -> float:
     """Return by how much a change exceeds the requirement; negative means not significant."""
     _, first, place, stop, _ = bounds
-    if min(place - first, stop - place) < FEWEST:
+    if min(place - first, stop - place) < MIN_STRETCH:
         return WEAKEST
     before, after, error, degrees, z = welch_split(row, first, place, stop)
     is_short = (first == 0 and place < SHORT_END) or (

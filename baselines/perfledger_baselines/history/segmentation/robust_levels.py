@@ -39,7 +39,7 @@ CHUNK = 256
 
 
 def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
-    """Return (R, N): the median of each observation's stretch, N of at least FEWEST."""
+    """Return (R, N): the median of each observation's stretch, N of at least MIN_STRETCH."""
     count = int(levels.shape[1])
     differences = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)[:, (count - 1) // 2]
     scales = np.maximum(SCALE_OF_DIFFERENCE * differences, MIN_SPREAD)

@@ -31,7 +31,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.measured_series import SearchedSeries
 
 _MARGIN = 0.08  # of the range, above and below
-_LARGEST = 4e307
+_MAX_VALUE = 4e307
 _MAX_COLUMNS = 330  # two units of the picture's width each
 _MAX_LABELS = 6  # hashes of commits that fit beside each other
 _DAY_LETTERS = 10  # of a time: 2026-11-29
@@ -55,7 +55,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
     values, labels = searched.series.values, searched.series.labels
     finite = [value for value in values if not math.isnan(value)]
     factor, unit = number_format.axis(max(map(abs, finite)), searched.series.unit)
-    if max(map(abs, finite)) * factor > _LARGEST:  # the range from -1e308 to 1e308 would overflow
+    if max(map(abs, finite)) * factor > _MAX_VALUE:  # the range from -1e308 to 1e308 would overflow
         factor /= 4
     low, high = widen_range(min(finite) * factor, max(finite) * factor, share=_MARGIN)
     names = [_tick(label) for label in labels] if any(labels) else _numbers(values)

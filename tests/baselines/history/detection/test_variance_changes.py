@@ -11,7 +11,7 @@ from perfledger_baselines.history.detection.variance_changes import (
     find_variance_changes,
 )
 from perfledger_baselines.history.segmentation.changepoints import search_rows
-from perfledger_baselines.history.segmentation.mean_shift import FEWEST
+from perfledger_baselines.history.segmentation.mean_shift import MIN_SIDE
 
 NOTHING = SeriesFindings(changes=())
 
@@ -103,13 +103,13 @@ def test_the_distance_of_two_states_is_relative_also_where_a_zero_makes_the_scal
 
 def test_forty_observations_show_a_change_of_noise_and_of_a_share():
     """Twenty on either side: residuals of one size, then of another."""
-    sizes = np.repeat([0.001, 0.01], FEWEST) * np.resize([1.0, -1.0], 2 * FEWEST)
+    sizes = np.repeat([0.001, 0.01], MIN_SIDE) * np.resize([1.0, -1.0], 2 * MIN_SIDE)
     (row,) = searched(sizes[None])
 
     ((change,),) = find_variance_changes([replace(row, sd=0.005, dependence=0.0)])
-    (shift,) = find_share_shifts(np.arange(2 * FEWEST) >= FEWEST)
+    (shift,) = find_share_shifts(np.arange(2 * MIN_SIDE) >= MIN_SIDE)
 
-    assert FEWEST == 20
+    assert MIN_SIDE == 20
     assert (change.place, shift.place) == (20, 20)
     assert change.ratio == pytest.approx(10, rel=0.01)
     assert (shift.before, shift.after) == (0.0, 1.0)

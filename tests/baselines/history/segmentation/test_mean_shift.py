@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.segmentation.mean_shift import (
-    FEWEST,
+    MIN_SIDE,
     find_shifts,
     strongest_shifts,
 )
@@ -50,12 +50,12 @@ def test_what_is_asked_for_in_addition_must_be_reached_too(make):
 
 
 def test_a_stretch_too_short_to_split_stays_whole():
-    sequence = np.repeat([0.0, 1.0], [FEWEST - 1, FEWEST])
+    sequence = np.repeat([0.0, 1.0], [MIN_SIDE - 1, MIN_SIDE])
 
     assert find_shifts(sequence, dependence=0.0, extra=0.0) == []
 
 
 def test_the_shortest_stretch_that_can_be_split_is_twice_the_fewest():
-    sequence = np.repeat([0.0, 1.0], FEWEST)
+    sequence = np.repeat([0.0, 1.0], MIN_SIDE)
 
-    assert [shift.place for shift in find_shifts(sequence, dependence=0.0, extra=0.0)] == [FEWEST]
+    assert [shift.place for shift in find_shifts(sequence, dependence=0.0, extra=0.0)] == [MIN_SIDE]

@@ -5,7 +5,7 @@ from scipy.stats import norm
 from perfledger_baselines.history.segmentation.noise import estimate_noise
 from perfledger_baselines.history.segmentation.pruning import (
     ALPHA,
-    FEWEST,
+    MIN_STRETCH,
     WEAKEST,
     ChangeCriteria,
     confidences,
@@ -62,9 +62,9 @@ def test_a_change_below_the_floor_is_dropped_however_sure(make):
 
 def test_no_stretch_is_shorter_than_the_fewest_observations(make):
     levels = make.noise(60, seed=3)
-    levels[-FEWEST + 1 :] += 0.5
+    levels[-MIN_STRETCH + 1 :] += 0.5
 
-    assert len(changes_in(levels, 60 - FEWEST + 1).z) == 0
+    assert len(changes_in(levels, 60 - MIN_STRETCH + 1).z) == 0
 
 
 def test_a_short_end_asks_for_more(make):
@@ -112,7 +112,7 @@ def scored(levels, *bounds, rules=RULES):
 def test_three_observations_are_a_level_and_two_are_not():
     levels = np.repeat([0.0, 1.0], [20, 10])
 
-    assert FEWEST == 3
+    assert MIN_STRETCH == 3
     assert scored(levels, 0, 10, 20, 23, 30) > 0
     assert scored(levels, 0, 17, 20, 23, 30) > 0
     assert scored(levels, 0, 10, 20, 22, 30) == scored(levels, 0, 18, 20, 23, 30) == WEAKEST
