@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import (
@@ -133,29 +133,33 @@ class PairedTest:
         return "" if self.pairs else f"{name} was never read on both sides of a pair"
 
 
-def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[PairedTest, ...]]:
-    """Return the tests of every workload in the bundle, the registered ones first.
+@dataclass(frozen=True, slots=True)
+class BundleEstimates:
+    """The estimates of a check, by workload: of all complete pairs, and the tests to judge."""
 
-    Pairs beyond the first `most` are ignored.
+    pairs: Mapping[str, tuple[Pair, ...]]
+    tests: Mapping[str, tuple[PairedTest, ...]]
+
+
+def estimate_bundle(bundle: Bundle, *, most: int | None = None) -> BundleEstimates:
+    """Return the pairs of every workload in the bundle, the registered ones first, and its tests.
+
+    The tests ignore pairs beyond the first `most`.
     """
-    metrics = judged_metrics(bundle.metrics)
+    metrics, own_metrics = judged_metrics(bundle.metrics), bundle.plan.metrics
     runs_of = match_runs(bundle.runs)
     registered = [spec.id for spec in bundle.workloads]
     failures = [failure.workload for failure in bundle.failures]
     workloads = tuple(dict.fromkeys([*registered, *failures, *sorted(runs_of)]))
-    complete = [(name, runs) for name in workloads for runs in runs_of.get(name, ())]
-    pairs: defaultdict[str, list[Pair]] = defaultdict(list)
-    for (name, _), pair in zip(
-        complete, estimate_pairs([runs for _, runs in complete], metrics), strict=True
-    ):
-        pairs[name].append(pair)
-    own_metrics = bundle.plan.metrics
+    runs = [pair for name in workloads for pair in runs_of.get(name, ())]
+    estimates = iter(estimate_pairs(runs, metrics))
+    pairs = {name: tuple(islice(estimates, len(runs_of.get(name, ())))) for name in workloads}
     tests: dict[str, tuple[PairedTest, ...]] = {}
     for name in workloads:
         own_pairs = pairs[name][:most]
         chosen = chosen_metrics(metrics, own_metrics.get(name, ()), own_pairs)
         tests[name] = tests_of(name, own_pairs, chosen)
-    return tests
+    return BundleEstimates(pairs=pairs, tests=tests)
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -1,8 +1,8 @@
 """Judges a bundle: one verdict on every metric of every workload that it should have measured.
 
-One pass, each stage once: `pairing` estimates one value per process, `paired_t_tests` tests the
-pairs' differences, `multiple_testing` corrects for the family, `decision` decides, `wording` gives
-the reason.
+One pass, each stage once: `pairing` estimates one value per process, `work_evidence` finds what is
+doubtful about the work of heads, `paired_t_tests` tests the pairs' differences, `multiple_testing`
+corrects for the family, `decision` decides, `wording` gives the reason.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,12 +13,7 @@ from types import MappingProxyType
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_baselines.estimation.pairing import (
-    PairedTest,
-    estimate_pairs,
-    match_runs,
-    paired_tests,
-)
+from perfledger_baselines.estimation.pairing import Pair, PairedTest, estimate_bundle
 from perfledger_baselines.judging.decision import (
     Decision,
     decide_paired,
@@ -29,11 +24,7 @@ from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.kernel_verdicts import kernel_judgements, kernel_verdicts
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
-from perfledger_baselines.judging.work_evidence import (
-    pairs_of_workloads,
-    unproven_gains,
-    work_failures,
-)
+from perfledger_baselines.judging.work_evidence import work_doubts
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import paired_results
@@ -81,14 +72,14 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     rule = DecisionRule.from_plan(bundle.plan)
     if bundle.is_imported:
         return Judgement(rule=rule, tests=(), decisions=(), verdicts=())
-    tests = paired_tests(bundle, most=rule.most_pairs)
-    pairs = pairs_of_workloads(bundle)
-    doubts = work_failures(bundle, pairs)
-    failures = _failures((*bundle.failures, *doubts), new_workloads=bundle.new_workloads)
-    deciding, untested = _family(bundle, tests, failures)
+    estimates = estimate_bundle(bundle, most=rule.most_pairs)
+    doubts = work_doubts(bundle)
+    all_failures = (*bundle.failures, *doubts.failures)
+    failures = _failures(all_failures, new_workloads=bundle.new_workloads)
+    deciding, untested = _family(bundle, estimates.tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = decide_tests(deciding, rule=rule, untested=untested, priors=spreads)
-    unproven = unproven_gains(bundle, pairs, _gains(bundle, deciding, decisions))
+    unproven = doubts.unproven_gains(_gains(estimates.pairs, deciding, decisions))
     proven = [
         test for test in zip(deciding, decisions, strict=True) if test[0].workload not in unproven
     ]
@@ -98,8 +89,8 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
         rule=rule,
         tests=deciding,
         decisions=decisions,
-        verdicts=_in_order((*verdicts, *kernel_verdicts(kernels)), tests),
-        failures=(*doubts, *unproven.values()),
+        verdicts=_in_order((*verdicts, *kernel_verdicts(kernels)), estimates.tests),
+        failures=(*doubts.failures, *unproven.values()),
         kernels=kernels,
     )
 
@@ -183,7 +174,9 @@ def _family(
 
 
 def _gains(
-    bundle: Bundle, tests: Sequence[PairedTest], decisions: Sequence[Decision]
+    pairs: Mapping[str, Sequence[Pair]],
+    tests: Sequence[PairedTest],
+    decisions: Sequence[Decision],
 ) -> dict[str, float]:
     """Return the share of step time that each workload's head saves, judged or estimated.
 
@@ -199,25 +192,21 @@ def _gains(
         name: -each.estimate.change for name, each in timed.items() if each.estimate is not None
     }
     unjudged = {test.workload for test in tests} - judged.keys()
-    gains = judged | _unjudged_gains(bundle, unjudged)
+    gains = judged | {name: _unjudged_gain(pairs[name]) for name in pairs if name in unjudged}
     return {name: gain for name, gain in gains.items() if name not in slower}
 
 
-def _unjudged_gains(bundle: Bundle, workloads: Collection[str]) -> dict[str, float]:
-    """Return the same for workloads whose step time is not judged, or has too few pairs yet.
+def _unjudged_gain(pairs: Sequence[Pair]) -> float:
+    """Return the same for a workload whose step time is not judged, or has too few pairs yet.
 
     A step that does nothing needs less memory and CPU time, too.
     """
-    gains: dict[str, float] = {}
-    for workload, runs in match_runs(bundle.runs).items() if workloads else ():
-        if workload in workloads:
-            ratios = [
-                pair.head[STEP_TIME.name] / pair.base[STEP_TIME.name]
-                for pair in estimate_pairs(runs, (STEP_TIME,))
-                if all(side.get(STEP_TIME.name, 0.0) > 0 for side in (pair.base, pair.head))
-            ]
-            gains[workload] = 1 - median(ratios) if ratios else 0.0
-    return gains
+    ratios = [
+        pair.head[STEP_TIME.name] / pair.base[STEP_TIME.name]
+        for pair in pairs
+        if all(side.get(STEP_TIME.name, 0.0) > 0 for side in (pair.base, pair.head))
+    ]
+    return 1 - median(ratios) if ratios else 0.0
 
 
 def _in_order(verdicts: Sequence[Verdict], workloads: Iterable[str]) -> tuple[Verdict, ...]:

@@ -6,7 +6,8 @@ agrees.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from statistics import median
 
 from perfledger.bundle import Bundle
@@ -52,6 +53,46 @@ MORE_TIME = {
 Pairs = Mapping[int, Mapping[Side, Run]]
 
 
+@dataclass(frozen=True, slots=True)
+class GainDoubt:
+    """A reason not to believe that a workload gained more than a share of its step time.
+
+    Without `above`, the reason counts whatever the gain is.
+    """
+
+    reason: str
+    above: float | None = None
+
+    def applies_to(self, gain: float) -> bool:
+        """Return whether a gain is large enough for this doubt."""
+        return self.above is None or gain > self.above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkDoubts:
+    """What is doubtful about the work of a bundle's heads, whatever its tests show.
+
+    `failures` are those of workloads whose head returns something else, or takes no time. `gains`
+    has the doubts about each workload's gain, in the order in which they count. `advice` settles a
+    doubt.
+    """
+
+    failures: tuple[Failure, ...]
+    gains: Mapping[str, tuple[GainDoubt, ...]]
+    advice: str
+
+    def unproven_gains(self, gains: Mapping[str, float]) -> dict[str, Failure]:
+        """Return a failure for each workload whose gain, a share of its step time, is doubtful."""
+        failures: dict[str, Failure] = {}
+        for name, gain in gains.items():
+            doubts = self.gains.get(name, ())
+            reason = next((doubt.reason for doubt in doubts if doubt.applies_to(gain)), "")
+            if reason:
+                share = f"it is {percentage(gain)} faster, and " if gain > MIN_GAIN else ""
+                failures[name] = _unproven_work(name, f"{share}{reason}", advice=self.advice)
+        return failures
+
+
 def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
     """Return the runs by workload, pair and side; workloads without a base have no pairs."""
     excluded = {*bundle.skipped, *bundle.new_workloads}
@@ -64,41 +105,37 @@ def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
     return pairs
 
 
-def work_failures(bundle: Bundle, pairs: Mapping[str, Pairs]) -> tuple[Failure, ...]:
-    """Return a failure for each workload whose head returns something else, or takes no time.
-
-    `pairs` are the bundle's.
-    """
-    failures = (
-        _failure_of(bundle, workload, its_pairs)
-        for workload, its_pairs in pairs.items()
+def work_doubts(bundle: Bundle) -> WorkDoubts:
+    """Return what is doubtful about the work of a bundle's heads, however fast they are."""
+    pairs = {
+        workload: its_pairs
+        for workload, its_pairs in pairs_of_workloads(bundle).items()
         if not _is_accepted(bundle, workload)
+    }
+    failures = (_failure_of(bundle, workload, its_pairs) for workload, its_pairs in pairs.items())
+    return WorkDoubts(
+        failures=tuple(failure for failure in failures if failure is not None),
+        gains={
+            workload: tuple(_gain_doubts(bundle, workload, its_pairs))
+            for workload, its_pairs in pairs.items()
+            if not _agrees(its_pairs)
+        },
+        advice=_way_on(bundle),
     )
-    return tuple(failure for failure in failures if failure is not None)
 
 
-def unproven_gains(
-    bundle: Bundle, pairs: Mapping[str, Pairs], gains: Mapping[str, float]
-) -> dict[str, Failure]:
-    """Return a failure for each workload that is much faster while its counts cannot confirm it.
-
-    `pairs` are the bundle's; `gains` has the share of the step time that head saves, by workload.
-    """
-    failures: dict[str, Failure] = {}
-    for name, gain in gains.items():
-        if _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
-            continue
-        doubt = leftover_doubt(pairs.get(name, {}))
-        if gain > LARGE_GAIN:
-            doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
-            doubt = doubt or _count_doubt(bundle, name, gain)
-            if not _first_count(_counts(bundle, name, Side.BASE)):
-                doubt = doubt or _unexamined_part(pairs.get(name, {}))
-        if doubt:
-            share = f"it is {percentage(gain)} faster, and " if gain > MIN_GAIN else ""
-            detail = f"{DOUBT}: {share}{doubt}; {_way_on(bundle)}"
-            failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
-    return failures
+def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDoubt]:
+    """Yield the reasons not to believe that a workload became faster, the strongest first."""
+    if reason := leftover_doubt(pairs):
+        yield GainDoubt(reason)
+    if reason := _lost_check_doubt(pairs):
+        yield GainDoubt(reason, LARGE_GAIN)
+    if reason := _count_doubt(bundle, workload):
+        yield GainDoubt(reason, HUGE_GAIN if reason == UNCOUNTABLE else LARGE_GAIN)
+    if not _first_count(_counts(bundle, workload, Side.BASE)) and (
+        reason := _unexamined_part(pairs)
+    ):
+        yield GainDoubt(reason, LARGE_GAIN)
 
 
 def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
@@ -168,12 +205,12 @@ def _failure_of(bundle: Bundle, workload: str, pairs: Pairs) -> Failure | None:
     if paths := _differing_paths(pairs):
         named = ", ".join(path or "its value" for path in paths[:MAX_PATHS])
         detail = f"the workload's check disagrees between base and head: {named}"
-        return _failure(workload, FailureReason.DIFFERENT, detail)
+        why = FailureReason.DIFFERENT
+        return Failure(workload=workload, side=Side.HEAD, why=why, detail=detail)
     doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
     if not doubt:
         return None
-    detail = f"{DOUBT}: {doubt}; {_way_on(bundle)}"
-    return _failure(workload, FailureReason.UNPROVEN, detail)
+    return _unproven_work(workload, doubt, advice=_way_on(bundle))
 
 
 def _way_on(bundle: Bundle) -> str:
@@ -186,8 +223,9 @@ def _or_check(bundle: Bundle) -> str:
     return ", or give the workload a check=" if _way_on(bundle) == WAYS_ON[""] else ""
 
 
-def _failure(workload: str, why: FailureReason, detail: str) -> Failure:
-    return Failure(workload=workload, side=Side.HEAD, why=why, detail=detail)
+def _unproven_work(workload: str, reason: str, *, advice: str) -> Failure:
+    detail = f"{DOUBT}: {reason}; {advice}"
+    return Failure(workload=workload, side=Side.HEAD, why=FailureReason.UNPROVEN, detail=detail)
 
 
 def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
@@ -283,14 +321,14 @@ def _lost_check_doubt(pairs: Pairs) -> str:
     return ""
 
 
-def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
-    """Return how the counted work fails to confirm a gain; "" if it does confirm it."""
+def _count_doubt(bundle: Bundle, workload: str) -> str:
+    """Return how the counted work fails to confirm a large gain; "" if it does confirm it."""
     base, head = (_counts(bundle, workload, side) for side in Side)
     if cut := _cut_short(bundle, workload):
         return cut
     name = _first_count(base)
     if not name:
-        return UNCOUNTABLE if gain > HUGE_GAIN else ""
+        return UNCOUNTABLE
     before, after = base[name], head.get(name)
     if after is None or not after.is_complete:
         return "its work cannot be counted completely"

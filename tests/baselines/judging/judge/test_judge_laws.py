@@ -133,12 +133,23 @@ def test_red_is_beyond_the_floor_and_its_interval_leaves_out_no_change(build, ch
 
 
 def test_each_stage_of_judging_is_entered_once(build):
-    """Whatever the number of tests: estimate, test, correct for the family, decide, word."""
+    """Whatever the number of tests: estimate, doubt, test, correct, decide, word.
+
+    One of the workloads is not judged by its step time, and another has failed.
+    """
     samples = {"step_time_p50": build.changed(1.02), "sm_active": build.changed(0.98)}
     bundle = build.bundle(
         {f"m:{name}": samples for name in "fgh"}, failures=(build.failure("m:h"),)
     )
-    stages = ("pairing", "paired_t_tests", "multiple_testing", "decision", "wording")
+    bundle = replace(bundle, plan=replace(bundle.plan, metrics={"m:g": ("sm_active",)}))
+    stages = (
+        "pairing",
+        "work_evidence",
+        "paired_t_tests",
+        "multiple_testing",
+        "decision",
+        "wording",
+    )
     entries = []
 
     def profile(frame, event, _argument):
@@ -154,5 +165,5 @@ def test_each_stage_of_judging_is_entered_once(build):
     finally:
         sys.setprofile(None)
 
-    assert len(verdicts) == 5
+    assert len(verdicts) == 4
     assert entries == list(stages)

@@ -3,10 +3,7 @@
 from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.step_work import Count, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
-from perfledger_baselines.judging.work_evidence import (
-    pairs_of_workloads,
-    work_failures,
-)
+from perfledger_baselines.judging.work_evidence import work_doubts
 
 FINITE = StepEvidence(result=ResultState.FINITE)
 
@@ -20,7 +17,7 @@ def work(side, *counts):
 
 
 def failures_of(bundle):
-    return work_failures(bundle, pairs_of_workloads(bundle))
+    return work_doubts(bundle).failures
 
 
 def outcome(bundle):
