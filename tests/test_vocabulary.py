@@ -173,11 +173,15 @@ def test_no_text_of_the_product_holds_a_retired_word():
     } == {}
 
 
+def rows() -> list[tuple[str, str]]:
+    """Return the terms of each row, and their source."""
+    text = GLOSSARY.read_text(encoding="utf-8")
+    cells = re.findall(r"^\| ([^|]+) \|[^|]+\|([^|]*)\|$", text, re.MULTILINE)
+    return [(names, source.strip()) for names, source in cells if names != "term"]
+
+
 def terms() -> list[str]:
-    rows = re.findall(
-        r"^\| ([^|]+) \|[^|]+\|[^|]*\|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    return [term.strip() for row in rows if row != "term" for term in row.split(", ")]
+    return [term.strip() for names, _ in rows() for term in names.split(", ")]
 
 
 def test_the_glossary_gives_each_word_one_meaning_on_one_page():
@@ -186,6 +190,10 @@ def test_the_glossary_gives_each_word_one_meaning_on_one_page():
     assert sorted({term for term in all_terms if all_terms.count(term) > 1}) == []
     assert len(lines) <= MAX_GLOSSARY_LINES
     assert [line for line in lines if len(line) > MAX_DOC_WIDTH] == []
+
+
+def test_every_term_of_the_glossary_has_a_source_or_is_marked_as_our_own():
+    assert [names for names, source in rows() if not source] == []
 
 
 def test_the_glossarys_owner_keeps_the_bare_word():
