@@ -56,7 +56,7 @@ def failure_reason(error: BaseException) -> FailureReason:
 
 
 def _is_of_lock(error: BaseException) -> bool:
-    """Return whether the line that raised an error tried for a lock, which another process has.
+    """Return whether the line that raised an error asked for a lock that another process has.
 
     Sockets, pipes and forks without a free process raise the same error.
     """

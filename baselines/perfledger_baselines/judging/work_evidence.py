@@ -219,7 +219,7 @@ def _way_on(bundle: Bundle) -> str:
 
 
 def _or_check(bundle: Bundle) -> str:
-    """Return the end of an advice: a check, where a workload can have one."""
+    """Return the end of a piece of advice: to give a check, where a workload can have one."""
     return ", or give the workload a check=" if _way_on(bundle) == WAYS_ON[""] else ""
 
 

@@ -1,4 +1,4 @@
-"""Tells how many cores threads want from readings of what they got."""
+"""Estimates from readings of threads' CPU times how many more cores they would use."""
 
 import math
 from collections import defaultdict

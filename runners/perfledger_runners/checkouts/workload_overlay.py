@@ -211,7 +211,7 @@ class _FolderSource:
         return WorkloadOverlay(source=self.name, paths=tops, files=files)
 
     def _content(self, path: str) -> bytes:
-        """Return a file's content, none of what is no regular file: a pipe would never end."""
+        """Return a regular file's content, or nothing: reading a pipe would never end."""
         file = self.root / path
         try:
             return file.read_bytes() if stat.S_ISREG(file.lstat().st_mode) else b""

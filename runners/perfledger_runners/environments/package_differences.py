@@ -136,7 +136,7 @@ def other_packages_error(
     first_build: BuiltPackages,
     second_build: BuiltPackages,
 ) -> OtherPackagesError:
-    """Return the error of two environments that remain different for no reason of the change.
+    """Return the error for environments that remain different for reasons other than the change.
 
     The two builds are of one side in this check: what differs between them has
     another version or other files at each build, and no pin of it can help.

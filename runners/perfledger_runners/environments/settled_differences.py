@@ -25,7 +25,7 @@ class SettledDifferences:
     clock: Callable[[], float] = time.time
 
     def is_settled(self, key: str) -> bool:
-        """Return whether a check has built this pair; it is kept for longer then."""
+        """Return whether a check has built this pair; if so, keep the record of it for longer."""
         path = self.folder / key
         if not path.is_file():
             return False

@@ -14,12 +14,11 @@ NO_QUOTA = "max"  # cgroup v2's word; v1 has -1
 class CgroupLimits:
     """The narrowest limits on CPU time and memory among the groups of this process."""
 
-    quota_cores: float | None = (
-        None  # cores' worth of CPU time; infinite without one; None: unknown
-    )
+    # Cores' worth of CPU time, infinite without a quota; None if it is unknown.
+    quota_cores: float | None = None
     # The share of the quota's periods so far in which processes had to wait for the next one.
     throttled_share: float | None = None
-    # Of the memory that the group with the least left may use, which caches of files do not take;
+    # Of the group with the least left: the share of its memory that is not taken by programs;
     # None without a limit.
     free_memory_share: float | None = None
     memory_pressure: Path | None = None  # of this process's own group

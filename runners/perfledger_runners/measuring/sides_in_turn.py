@@ -25,7 +25,7 @@ OF_OTHER_SIDE = frozenset(
         FailureReason.SKIPPED,
     }
 )
-# Those of a process that may wait for what the other one has.
+# Reasons of a process that may have waited for what the other one has.
 OF_WAITING = frozenset({FailureReason.IN_USE, FailureReason.HUNG})
 MAX_REASON = 200  # characters
 NO_TIME = (
@@ -55,7 +55,7 @@ def measured_in_turn(
     newer = again(tuple(failures), measured.processes)
     names = {base.workload for base, _ in newer.complete()}
     reasons = {name: _reason(failures[name]) for name in failures if name in names}
-    # That a side waits was only a guess at why it does not go on.
+    # That a side waits for the other one was only a guess.
     settled_names = names | {
         each.workload for each in newer.failures if _waits(failures[each.workload])
     }
@@ -99,7 +99,7 @@ def _waits(failure: Failure) -> bool:
 
 
 def _without_time(failure: Failure) -> Failure:
-    """Return a failure that says why it was not tried once more, if it may be the other side's."""
+    """Return a failure, with why it was not tried again if the other side may have caused it."""
     if failure.why not in OF_WAITING:
         return failure
     detail = f"{failure.detail}; {NO_TIME.format(failure.side.facing)}"

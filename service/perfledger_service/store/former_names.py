@@ -8,7 +8,7 @@ from perfledger_service.store.tables import ProjectRow, StoreRow
 
 
 class FormerNameRow(StoreRow, table=True):
-    """The last project that had a name (owner/name, in lower case) and has another now."""
+    """A project's earlier name (owner/name, in lower case); of several projects, the last one's."""
 
     repository_key: str = Field(primary_key=True)
     project_id: int = Field(foreign_key="project.id", index=True)

@@ -89,7 +89,7 @@ def decided_head(session: Session, upload: StoredUpload) -> CheckedHead | None:
 def other_heads(session: Session, head: CheckedHead) -> tuple[CheckedHead, ...]:
     """Return the heads of other pull requests that are the same commit, in order of numbers.
 
-    Known are those that were announced, or that have uploads which were not refused.
+    They are known if they were announced, or have an upload that was not refused.
     """
     of_uploads = select(UploadRow.pull_request).where(
         col(UploadRow.project_id) == head.project_id,

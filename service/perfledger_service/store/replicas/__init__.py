@@ -1,1 +1,1 @@
-"""Lets the replicas of a service know which of them live, and write to GitHub in turn."""
+"""Lets the replicas of a service know which of them are alive, and write to GitHub in turn."""

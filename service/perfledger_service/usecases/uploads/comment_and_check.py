@@ -291,9 +291,9 @@ def _outcome(
 def _current(
     pull_requests: PullRequests, head: CheckedHead, posts: PostedIds
 ) -> PullRequest | None:
-    """Return a head's pull request, None for one that was never there.
+    """Return a head's pull request, or None if GitHub never had it.
 
-    Pull requests are not deleted: GitHub finds one again on which something was posted.
+    Pull requests are not deleted: one that was posted to will be found again.
     """
     current = pull_requests.pull_request(head.repository, head.pull_request)
     if current is None and (posts.comment_id or posts.check_run_id):

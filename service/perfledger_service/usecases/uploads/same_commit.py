@@ -63,7 +63,7 @@ class SameCommit:
         self._is_open: dict[int, bool] = {}
 
     def post_check(self, posts: PostedIds) -> int | None:
-        """Post the check run, which says the worst of all that share it, and return its id.
+        """Post the check run with the worst result of those that share it, and return its id.
 
         Results may come while it is posted: whoever posts last reads them afterwards, and posts
         again.
@@ -117,7 +117,7 @@ class SameCommit:
         ).post_check(posts)
 
     def reports(self) -> tuple[OtherPullRequest, ...]:
-        """Return what the others have now; raise GitHubError."""
+        """Return the current results of the other pull requests. Raises GitHubError."""
         with read_session(self._engine) as session:
             heads = other_heads(session, self._head)
         return tuple(
@@ -156,7 +156,7 @@ def checks_to_post(
     is_at: bool,
     now: datetime,
 ) -> tuple[QueuedCheck, ...]:
-    """Return the check to post once a pull request is at a commit, or no longer, if others are.
+    """Return the check to post after a pull request came to a commit that others have, or left it.
 
     An unknown repository, pull request or commit has none.
     """
