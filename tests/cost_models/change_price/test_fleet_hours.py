@@ -211,8 +211,8 @@ def test_missing_days_within_a_file_are_refused():
 
 
 def test_a_few_missing_days_are_named():
-    found = profile(*hourly_spans(90, without=range(30, 32)))
+    fleet_profile = profile(*hourly_spans(90, without=range(30, 32)))
 
-    (gap,) = found.gaps
+    (gap,) = fleet_profile.gaps
     assert gap.start_s == pytest.approx(START.timestamp() + (30 - 1 / 24) * DAY)
     assert profile(*hourly_spans(90)).gaps == ()

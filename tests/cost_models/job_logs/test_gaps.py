@@ -43,11 +43,11 @@ def exported(jobs, *windows):
 
 
 def gaps_of(jobs):
-    made = (
+    log_jobs = (
         Job(submit_s=float(submit), run_s=float(end - submit), devices=1, wait_s=0.0)
         for submit, end in jobs
     )
-    return log_gaps(table_of(made))
+    return log_gaps(table_of(log_jobs))
 
 
 def days_of(gap):
@@ -57,11 +57,11 @@ def days_of(gap):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("first", "last"), [(20, 21), (12, 19), (31, 59)])
 def test_the_days_between_two_exports_are_a_gap(first, last, seed):
-    whole = busy_jobs(90, seed=seed)
+    whole_log = busy_jobs(90, seed=seed)
 
-    gaps = gaps_of(exported(whole, (0, first), (last, 90)))
+    gaps = gaps_of(exported(whole_log, (0, first), (last, 90)))
 
-    assert gaps_of(whole) == ()
+    assert gaps_of(whole_log) == ()
     ((start, end),) = map(days_of, gaps)
     assert first - 0.2 < start <= first
     assert last <= end < last + 0.2
@@ -77,10 +77,10 @@ def test_quiet_nights_and_weekends_are_no_gaps():
     def is_quiet(second):
         return second % (7 * DAY_S) >= 5 * DAY_S or second % DAY_S > 10 * HOUR_S
 
-    whole = [(start, start + 900) for start, _ in busy_jobs(56, a_day=300, is_quiet=is_quiet)]
+    whole_log = [(start, start + 900) for start, _ in busy_jobs(56, a_day=300, is_quiet=is_quiet)]
 
-    assert gaps_of(whole) == ()
-    (gap,) = gaps_of(exported(whole, (0, 21), (28, 56)))
+    assert gaps_of(whole_log) == ()
+    (gap,) = gaps_of(exported(whole_log, (0, 21), (28, 56)))
     assert tuple(map(round, days_of(gap))) == (18, 28)
 
 
@@ -101,11 +101,13 @@ def test_few_jobs_a_day_show_no_gap():
 
 def test_gaps_that_rows_make_evident_are_joined_with_those_found():
     jobs = exported(busy_jobs(90), (0, 20), (22, 90))
-    made = [Job(submit_s=float(start), run_s=float(end - start), devices=1) for start, end in jobs]
+    log_jobs = [
+        Job(submit_s=float(start), run_s=float(end - start), devices=1) for start, end in jobs
+    ]
     evident = LogGap(MONDAY_S + 19.5 * DAY_S, MONDAY_S + 21.0 * DAY_S)
     other = LogGap(MONDAY_S + 70.0 * DAY_S, MONDAY_S + 70.5 * DAY_S)
 
-    first, second = log_gaps(table_of(made), evident=(other, evident))
+    first, second = log_gaps(table_of(log_jobs), evident=(other, evident))
 
     assert (first.start_s, second) == (evident.start_s, other)
     assert first.end_s > MONDAY_S + 22 * DAY_S
@@ -120,10 +122,12 @@ def test_spans_have_the_gaps_of_their_log():
 
 def test_jobs_that_never_ran_show_no_time():
     jobs = exported(busy_jobs(90), (0, 31), (59, 90))
-    made = [Job(submit_s=float(start), run_s=float(end - start), devices=1) for start, end in jobs]
+    log_jobs = [
+        Job(submit_s=float(start), run_s=float(end - start), devices=1) for start, end in jobs
+    ]
     pending = Job(submit_s=MONDAY_S + 40.0 * DAY_S, run_s=None, devices=1)
 
-    assert log_gaps(table_of([*made, pending])) == log_gaps(table_of(made)) != ()
+    assert log_gaps(table_of([*log_jobs, pending])) == log_gaps(table_of(log_jobs)) != ()
     assert log_gaps(table_of([pending])) == ()
 
 

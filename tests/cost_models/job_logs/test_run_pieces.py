@@ -236,9 +236,9 @@ def test_one_run_shows_a_gap_only_where_an_export_may_end_and_begin():
 def test_daily_exports_without_a_day_have_a_gap_there():
     jobs = random_jobs(1)
 
-    whole, cut = (
+    complete, cut = (
         read_job_log(table(*exports(jobs, days=12, without=days))).gaps for days in ((), (4,))
     )
 
-    assert whole == ()
+    assert complete == ()
     assert cut == (LogGap(FIRST.timestamp() + 4 * DAY_S, FIRST.timestamp() + 5 * DAY_S),)

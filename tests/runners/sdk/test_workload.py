@@ -306,7 +306,7 @@ def test_a_tolerance_is_a_share(tolerance):
 
 def test_the_decorator_needs_no_parentheses():
     assert perfledger.workload(plain_step) is plain_step
-    assert REGISTERED_WORKLOADS[f"{__name__}:plain"].unit == "steps"
+    assert REGISTERED_WORKLOADS[f"{__name__}:plain_step"].unit == "steps"
 
 
 def test_a_time_limit_and_tags_are_part_of_the_spec():
@@ -321,7 +321,7 @@ def test_tags_are_a_list():
 
 
 def test_a_fault_names_the_workload_and_its_place():
-    with pytest.raises(WorkloadError, match=r"workload '.*:plain' at .*: timeout 0 is not"):
+    with pytest.raises(WorkloadError, match=r"workload '.*:plain_step' at .*: timeout 0 is not"):
         registered(plain_step, timeout=0)
 
 
@@ -364,7 +364,7 @@ def test_variants_of_the_configuration_replace_those_of_the_decorator():
     none = workload.specs(framework=Framework.HOST, variants=())
 
     assert [spec.variant for spec in chosen] == ["cudagraphs"]
-    assert [spec.id for spec in none] == [f"{__name__}:plain"]
+    assert [spec.id for spec in none] == [f"{__name__}:plain_step"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.runners.profiles.xla.hlo_bytes import (
     program,
     space,
 )
-from tests.runners.profiles.xla.wire_bytes import number, sized
+from tests.runners.profiles.xla.wire_bytes import length_delimited, number
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def test_an_instruction_is_read_with_its_number_its_operation_and_what_it_calls(
 
 
 def test_frames_that_call_each_other_in_a_circle_end(read):
-    circle = sized(
+    circle = length_delimited(
         17,
-        sized(1, "/x.py")
-        + sized(3, number(1, 1) + number(3, 1))
-        + sized(4, number(1, 1) + number(2, 1)),
+        length_delimited(1, "/x.py")
+        + length_delimited(3, number(1, 1) + number(3, 1))
+        + length_delimited(4, number(1, 1) + number(2, 1)),
     )
-    one = sized(1, "jit_f") + computation(1, instruction("dot.1", frame=1)) + circle
+    one = length_delimited(1, "jit_f") + computation(1, instruction("dot.1", frame=1)) + circle
 
     assert read(space(one)) == {("jit_f", "dot.1"): []}
 

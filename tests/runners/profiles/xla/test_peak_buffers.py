@@ -19,7 +19,7 @@ from tests.runners.profiles.xla.hlo_bytes import (
     space,
 )
 from tests.runners.profiles.xla.recorded_model import recorded_steps
-from tests.runners.profiles.xla.wire_bytes import number, sized
+from tests.runners.profiles.xla.wire_bytes import length_delimited, number
 
 NO_PROFILE = Profile(
     workload="m:f", side=Side.HEAD, tool="jax.profiler", steps=1, step_seconds=1.0, operations=()
@@ -31,20 +31,22 @@ THREAD_LOCAL, PARAMETER, LIVE_OUT, MEMORY = 3, 5, 7, 8
 
 
 def buffer(key, size, at):
-    return sized(1, number(1, key) + number(2, size) + sized(3, number(4, at)))
+    return length_delimited(
+        1, number(1, key) + number(2, size) + length_delimited(3, number(4, at))
+    )
 
 
 def allocation(size, *buffers, **flags):
-    assigned = b"".join(sized(9, number(1, one)) for one in buffers)
+    assigned = b"".join(length_delimited(9, number(1, one)) for one in buffers)
     marks = b"".join(number(field, value) for field, value in flags.get("marks", {}).items())
-    return sized(3, number(2, size) + marks + assigned)
+    return length_delimited(3, number(2, size) + marks + assigned)
 
 
 def trace(*events):
-    return sized(
+    return length_delimited(
         4,
         b"".join(
-            sized(1, number(1, kind) + number(2, one) + number(5, shared))
+            length_delimited(1, number(1, kind) + number(2, one) + number(5, shared))
             for kind, one, shared in events
         ),
     )

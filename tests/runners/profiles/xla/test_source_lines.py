@@ -21,7 +21,7 @@ from tests.runners.profiles.xla.hlo_bytes import (
     space,
 )
 from tests.runners.profiles.xla.recorded_model import recorded_steps
-from tests.runners.profiles.xla.wire_bytes import number, sized
+from tests.runners.profiles.xla.wire_bytes import length_delimited, number
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_the_backward_pass_of_a_line_is_told_from_its_forward_pass(lines):
 
 
 def test_an_older_program_has_the_line_in_the_instruction_itself(lines):
-    metadata = sized(7, sized(3, "/repository/model.py") + number(4, 56))
-    one = sized(1, "dot.1") + sized(2, "dot") + metadata
+    metadata = length_delimited(7, length_delimited(3, "/repository/model.py") + number(4, 56))
+    one = length_delimited(1, "dot.1") + length_delimited(2, "dot") + metadata
 
     assert lines(space(program(computation(1, one)))) == {
         ("jit_f", "dot.1"): [("model.py", 56, False)]

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from perfledger_profiles.xla import xplane_wire as module
 from perfledger_profiles.xla.xplane_wire import event_stats
-from tests.runners.profiles.xla.wire_bytes import number, sized, varint
+from tests.runners.profiles.xla.wire_bytes import length_delimited, number, varint
 
 WANTED = frozenset({"flops", "bytes_accessed", "hlo_category", "ratio"})
 
@@ -22,19 +22,27 @@ STATS = {1: "flops", 2: "hlo_category", 3: "ratio", 4: "loop fusion", 5: "secret
 def plane(name, *events):
     """Write a plane with names of events, each with its stats already written."""
     entries = [
-        sized(4, number(1, key) + sized(2, number(1, key) + sized(2, event) + stats))
+        length_delimited(
+            4,
+            number(1, key)
+            + length_delimited(2, number(1, key) + length_delimited(2, event) + stats),
+        )
         for key, (event, stats) in enumerate(events)
     ]
     named = [
-        sized(5, number(1, key) + sized(2, number(1, key) + sized(2, text)))
+        length_delimited(
+            5, number(1, key) + length_delimited(2, number(1, key) + length_delimited(2, text))
+        )
         for key, text in STATS.items()
     ]
-    line = sized(3, sized(2, "XLA Ops") + sized(4, number(1, 0)))
-    return sized(1, number(1, 7) + sized(2, name) + line + b"".join([*entries, *named]))
+    line = length_delimited(3, length_delimited(2, "XLA Ops") + length_delimited(4, number(1, 0)))
+    return length_delimited(
+        1, number(1, 7) + length_delimited(2, name) + line + b"".join([*entries, *named])
+    )
 
 
 def stat(key, value):
-    return sized(5, number(1, key) + value)
+    return length_delimited(5, number(1, key) + value)
 
 
 def read(data, *, planes=("/device:TPU:0",)):
@@ -46,7 +54,7 @@ def test_every_kind_of_value_is_read():
         stat(1, number(4, 1342177280))
         + stat(2, number(7, 4))
         + stat(3, double(2, 0.125))
-        + stat(5, sized(5, "host.lab"))
+        + stat(5, length_delimited(5, "host.lab"))
     )
 
     facts = read(plane("/device:TPU:0", ("%add", stats), ("bare", b"")))
@@ -61,8 +69,8 @@ def test_every_kind_of_value_is_read():
     [
         (number(3, 2**63), 2**63),
         (number(4, -1), -1),
-        (sized(5, "text"), "text"),
-        (sized(5, b"\xff"), "\ufffd"),
+        (length_delimited(5, "text"), "text"),
+        (length_delimited(5, b"\xff"), "\ufffd"),
         (number(7, 99), ""),
     ],
 )
@@ -73,7 +81,7 @@ def test_numbers_texts_and_references(value, expected):
 
 
 def test_bytes_and_stats_without_a_name_are_left_out():
-    stats = stat(1, sized(6, b"proto")) + stat(77, number(3, 1))
+    stats = stat(1, length_delimited(6, b"proto")) + stat(77, number(3, 1))
 
     assert read(plane("/device:TPU:0", ("%add", stats))) == ({},)
 
@@ -86,8 +94,8 @@ def test_planes_keep_their_order_and_only_those_asked_for_are_looked_into():
 
 
 def test_what_two_events_of_one_name_do_not_share_is_no_fact():
-    one = stat(1, number(3, 5)) + stat(2, sized(5, "fusion"))
-    other = stat(1, number(3, 6)) + stat(2, sized(5, "fusion"))
+    one = stat(1, number(3, 5)) + stat(2, length_delimited(5, "fusion"))
+    other = stat(1, number(3, 6)) + stat(2, length_delimited(5, "fusion"))
 
     (facts,) = read(plane("/device:TPU:0", ("dot", one), ("dot", other)))
 
@@ -121,8 +129,8 @@ WHOLE = plane("/device:TPU:0", ("%add", stat(1, number(4, -7)) + stat(3, double(
         b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x0a\x05\x12",
         number(1, 3),
-        sized(1, number(2, 3)),
-        plane("/device:TPU:0", ("op", sized(5, sized(1, "flops")))),
+        length_delimited(1, number(2, 3)),
+        plane("/device:TPU:0", ("op", length_delimited(5, length_delimited(1, "flops")))),
     ],
 )
 def test_what_is_no_xplane_has_no_facts(data):

@@ -14,6 +14,6 @@ def number(field, value):
     return varint(field << 3) + varint(value)
 
 
-def content(field, value):
+def length_delimited(field, value):
     data = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(data)) + data

@@ -47,12 +47,12 @@ def test_a_log_that_lacks_many_hours_is_not_replayed(run, log_without, command):
 def test_few_missing_hours_make_figures_of_use_lower_bounds(run, log_without):
     words = ("queue", log_without(30, 32), "--devices", 8, "--policy", "fifo")
 
-    shown = " ".join(run(*words, "--max-wait-minutes", 5).split())
+    output = " ".join(run(*words, "--max-wait-minutes", 5).split())
     document = json.loads(run(*words, "--json"))
 
-    assert "No job was submitted and ended from 2026-02-03" in shown
-    assert "at least" in shown
-    assert "At least" in shown
+    assert "No job was submitted and ended from 2026-02-03" in output
+    assert "at least" in output
+    assert "At least" in output
     assert document["device_use"] == "lower bound"
     assert [sorted(gap) for gap in document["gaps"]] == [["end_s", "start_s"]]
 
