@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from itertools import accumulate, groupby
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 MAX_NAME = 80  # characters; longer names push the table off the screen
 MAX_LONG_NAME = 200  # of a name with a line or a column of its own
 MAX_PROSE = 400
@@ -41,7 +43,9 @@ _SIGN = "(?:[%=/\N{RIGHTWARDS ARROW}]|\N{MICRO SIGN}s)"
 _PART = r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*"
 _WORKLOAD = re.compile(rf"{_PART}(?:[.:]{_PART})*(?:\[{_PART}(?:[=,.]{_PART})*\])?")
 _BREAK = re.compile(r"(?<=[.:,])|(?=\[)")
-_QUOTED = r"\(?`[^`\s](?:[^`]*[^`\s])?`\)?"  # "`perfledger check --resume`"
+_WITHIN_BACKTICKS = r"[^`\s](?:[^`]*[^`\s])?"  # "perfledger check --resume"
+_QUOTED = rf"\(?`{_WITHIN_BACKTICKS}`\)?"
+_QUOTED_IN_HTML = re.compile(rf"(?<![^\s(])`({_WITHIN_BACKTICKS})`(?=[),.;:]*(?:\s|$))")
 _LIST_MARKER = re.compile(r"\d+[.)]")  # would begin a list at the start of a line
 _PLAIN_WORD = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
 
@@ -141,6 +145,15 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     statement = _with_full_stop(clean(text, limit=limit))
     is_word = _PLAIN_WORD.fullmatch(statement.partition(" ")[0]) is not None
     return statement[:1].upper() + statement[1:] if is_word else statement
+
+
+def html_sentence(text: str, *, limit: int = MAX_PROSE) -> Markup:
+    """Return `clean_sentence` as HTML, with what stands between backticks as code."""
+    parts = _QUOTED_IN_HTML.split(clean_sentence(text, limit=limit))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part
+        for index, part in enumerate(parts)
+    )
 
 
 def fence(

@@ -13,6 +13,7 @@ from perfledger_service.rendering.layout.escape import (
     clean_sentence,
     code,
     fence,
+    html_sentence,
     link,
     path,
     prose,
@@ -247,6 +248,28 @@ def test_a_value_of_a_query_reads_back_and_separates_nothing(text):
 
 def test_a_value_of_a_query_may_hold_what_has_no_encoding():
     assert query_value("a\ud800") == "a%3F"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("run `a --b`, then (`c`)", "Run <code>a --b</code>, then (<code>c</code>)."),
+        ("`<b>` & <i>", "<code>&lt;b&gt;</code> &amp; &lt;i&gt;."),
+        ("an a`b` ` c ` ``d``", "An a`b` ` c ` ``d``."),
+        ("bench.gpt:step is slow", "bench.gpt:step is slow."),
+    ],
+)
+def test_a_sentence_of_a_page_has_what_it_quotes_as_code(text, expected):
+    assert html_sentence(text) == expected
+
+
+@settings(max_examples=tries(100), deadline=None)
+@given(hostile)
+def test_a_hostile_sentence_of_a_page_is_text_and_code_alone(text):
+    reader = Reader()
+    reader.feed(html_sentence(f"it is {text} or `{text}`"))
+
+    assert set(reader.tags) <= {"code"}
 
 
 def test_a_log_keeps_its_last_lines_and_its_indentation():
