@@ -18,8 +18,8 @@ from perfledger_baselines.estimation.arrays import FloatArray
 SAME_COUNT = 0.01
 # With fewer families, the median may be that of the only one that changed.
 MIN_FAMILIES = 5
-# Most weight of one family, relative to the weight of all others. The most weight of one family,
-# relative to the weight of all others: no single family may decide what all have in common.
+# Most weight of one family, relative to the weight of all others: no single family may decide what
+# all have in common.
 MAX_WEIGHT = 0.5
 # A workload's history stores the longest families: those that take at least this share of a step,
 # and at most this many of them.

@@ -21,9 +21,8 @@ from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD, TTestResult
 from perfledger_baselines.significance.power import relative, smallest_detectable_change
 
-# Share of runs of canaries on an unchanged device that may be suspected. Share of runs of canaries
-# on an unchanged device: with one run a day, four suspicions a year, nearly all of which the next
-# run refutes.
+# Share of runs of canaries on an unchanged device that may be suspected: with one run a day, four
+# suspicions a year, nearly all of which the next run refutes.
 ALPHA = 0.01
 # A smaller loss is no reason to stop using a device: both sides of a pair run on it, so the loss
 # cancels.

@@ -34,9 +34,8 @@ MAX_ORIGINS = 200  # the last earlier forecasts that are compared with the outco
 FLOOR_SHARE = 0.1
 # Weight of the one-step errors, in earlier forecasts: a few errors may be small by chance.
 ONE_STEP_ORIGINS = 20
-# Weight of the seasonal naive forecast. Weight of the seasonal naive forecast: means of quantiles
-# are closer than either (Lichtendahl, Grushka-Cockayne and Winkler 2013). Of 0, 0.3 and 0.5 this
-# had the least loss on public series.
+# Weight of the seasonal naive forecast: means of quantiles are closer than either (Lichtendahl,
+# Grushka-Cockayne and Winkler 2013). Of 0, 0.3 and 0.5 this had the least loss on public series.
 NAIVE_SHARE = 0.3
 # Limit of the naive interval's relative width, because a level shift is in all differences of
 # its year.

@@ -23,9 +23,8 @@ from perfledger_cost_models.quote import PriceLayer
 # The providers' largest discounts: AWS states up to 72 % for its longest commitments, and a year of
 # a P5 costs 0.59 of on demand. A commitment below these shares belongs to another list price.
 MIN_COMMITTED_SHARE = {1: Decimal("0.45"), 3: Decimal("0.25")}
-# Further share by which a private offer may lower a commitment. A private offer may lower a
-# commitment by up to this further share; AWS's largest published discounts on top of plans are
-# below a third.
+# Further share by which a private offer may lower a commitment: AWS's largest published discounts
+# on top of plans are below a third.
 OWN_DISCOUNT = Decimal("0.4")
 # Most that a bill's hourly cost may differ from the list, as a factor. The hourly cost according to
 # a bill may be below the list because of discounts and credits, or above it because of rounding up

@@ -18,12 +18,10 @@ DRAWS = 2000  # the ends of a 95 % interval then hold to about a twentieth of it
 COVERAGE = 0.95
 # With jobs on fewer days, the variation between days is unknown.
 MIN_DAYS = 7
-# Most blocks of equal length in which a log is resampled. A longer log is resampled in this many
-# blocks of equal length: a table of all days is too large.
+# Most blocks of equal length in which a log is resampled: a table of all its days may be too large.
 MAX_STRETCHES = 1000
-# Quantiles on each side of the middle that a resampled one is rounded to. A resampled quantile is
-# rounded to one of this many of the log's own on each side of the middle, each 2 % farther from it
-# than the one before: the ends are at most 2 % off for any number of jobs.
+# The log's own quantiles on each side of the middle that a resampled one is rounded to, each 2 %
+# farther from it than the one before: the ends are at most 2 % off for any number of jobs.
 GRID = 600
 NEAREST = 1e-6  # in shares of jobs
 

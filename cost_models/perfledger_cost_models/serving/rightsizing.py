@@ -28,16 +28,14 @@ MAX_BEST_OPTIONS = 3
 MAX_REPLICAS = 100_000  # more is a typing error in the rate
 # Replicas relative to those that the capacity requires: with more, latency falls no further.
 MAX_SPARE = 64
-# Most undecided numbers of replicas of one setting. Undecided numbers of replicas of one setting,
-# from the fewest that may suffice to the most that may not: far more than a measured curve leaves
-# open.
+# Most undecided numbers of replicas of one setting, from the fewest that may suffice to the most
+# that may not: far more than a measured curve leaves open.
 MAX_RIVALS = 1000
 # Step of the first search by number of replicas; the range between two steps is then bisected.
 LADDER = 1.25
 SPARE_STEPS = math.ceil(math.log(MAX_SPARE, LADDER))
-# Standard deviations from the limit until which a rival is measured. A rival is measured until its
-# P99 is this many standard deviations from the limit, so that it stays decided if the next
-# measurement moves it slightly.
+# Standard deviations from the limit until which a rival's P99 is measured, so that it stays decided
+# if the next measurement moves it slightly.
 RESOLVED_SDS = 4.0
 # Least distance to the limit that a measurement can decide, relative to it. Relative distance to
 # the limit below which no measurement can decide: a P99 varies by half of it from run to run

@@ -21,9 +21,8 @@ MAX_SHORT_STEP_SECONDS = 1e-3
 MAX_CALIBRATED_STEPS = 1000  # with more, the harness's cost per step no longer changes
 CALIBRATION_READINGS = 51  # of an empty step: their median ignores disturbed ones
 
-# Share of steady processes whose first steps may be cut by mistake. The share of steady processes
-# whose first steps are cut by mistake, which costs some steps; it is higher if step times are
-# autocorrelated.
+# Share of steady processes whose first steps may be cut by mistake, which costs some steps; it is
+# higher if step times are autocorrelated.
 MAX_FALSE_CUTS = 0.05
 MAX_FIRST_STEPS = 60  # later steps say nothing about the beginning
 

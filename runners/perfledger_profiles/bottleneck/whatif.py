@@ -12,8 +12,8 @@ from perfledger_profiles.bottleneck.kernel_time import is_of_kernel
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
 from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
 
-# Smallest share of the step of hidden device work that is noted. Device work hidden behind other
-# work becomes visible when that is removed; a smaller share of the step is not worth a note.
+# Smallest share of the step of hidden device work that is noted: it becomes visible when the work
+# that hides it is removed.
 MIN_HIDDEN_SHARE = 0.01
 HIDDEN_TIME_NOTE = (
     "{hidden} of the step's device work runs behind other work and may become visible: "

@@ -36,10 +36,8 @@ MIN_STRETCH = 3
 # again.
 SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
-# Least gain of a step over a line, and of each step of a staircase, in squared standard errors. In
-# squared standard errors: by how much a step must explain its surroundings better than a line, and
-# the same for each step of a staircase in one direction, which fits drift nearly as well as a line
-# does.
+# Least gain of a step over a line, and of each step of a staircase in one direction, in squared
+# standard errors: a line fits a step's surroundings, and drift fits a staircase, nearly as well.
 OVER_LINE, STAIR_OVER_LINE = 4.0, 8.0
 
 # Changes are moved to their best place and tested again, at most this many times.

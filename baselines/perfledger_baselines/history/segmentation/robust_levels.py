@@ -25,9 +25,8 @@ SCALE_OF_DIFFERENCE = 0.6
 # Levels of the grid: evenly spaced quantiles of the running median.
 GRID_SIZE = 32
 
-# Observations at the end whose loss has no bound, and the extra cost of a step there. The last
-# observations, which may or may not stay: their loss has no bound, because three of them must be
-# able to form a step, and a step so close to an end costs more.
+# Observations at the end whose loss has no bound, because three of them must be able to form a
+# step, and the extra cost of a step there: so close to an end it may not stay.
 END, END_EXTRA = 6, 1.0
 
 # Parts of one that costs are rounded to. Sums of whole numbers are exact, and therefore the same in

@@ -26,8 +26,8 @@ from perfledger_service.values.service_views.devices import (
     Quarantine,
 )
 
-# Most first runs that a device is compared with. A device is compared with its first runs in a
-# state of its machine: if the newest ones were used, a slow drift would move the reference.
+# Most first runs, in one state of its machine, that a device is compared with: if the newest ones
+# were used, a slow drift would move the reference.
 MAX_EARLIER = 30
 # For each sibling, the median of its newest runs, so that one outlier counts little.
 RUNS_OF_SIBLING = 5

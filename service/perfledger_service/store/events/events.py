@@ -22,8 +22,8 @@ from perfledger_service.store.events.tables import (
 from perfledger_service.store.removals.reads import check_event_kept
 from perfledger_service.values.branch_views import BranchSearch, EventNote, EventView
 
-# Most events of a project that are compared with a search. Newest events of a project that are
-# compared with a search, besides those whose expectation has ended; older ones are history.
+# Most events of a project that are compared with a search: the newest, besides those whose
+# expectation has ended; older ones are history.
 MAX_TRACKED = 500
 MAX_NOTES = 500
 # Increase it when BranchSearch or its contents change, so that stored searches are repeated.

@@ -33,9 +33,8 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.values.timed_statement import TimedProcess, TimedStatement
 
 MIN_PROCESSES, MAX_PROCESSES = 2, 100  # one process shows no spread
-# Seconds of a reading: a shorter statement is called several times. A shorter statement is called
-# several times per reading, so that the harness's own cost of a reading, about 0.1 µs, is a
-# ten-thousandth of it.
+# Seconds of a reading: a shorter statement is called several times, so that the harness's own cost
+# of a reading, about 0.1 µs, is a ten-thousandth of it.
 READING_SECONDS = 1e-3
 MAX_CALLS = 10_000_000  # of a short statement within one reading
 

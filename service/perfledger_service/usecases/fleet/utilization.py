@@ -26,8 +26,8 @@ from perfledger_service.usecases.inputs.files import NamedBytes, errors_about
 # Compute and memory slices of the MIG profiles that all boards have ("Supported MIG Profiles" in
 # NVIDIA's MIG User Guide), without the full device.
 MIG_PARTS = ((1, 1), (1, 2), (2, 2), (3, 4), (4, 4))
-# Smallest share of multiprocessors in a compute slice. Smallest share of multiprocessors in a
-# compute slice that the table does not list: an H100's 1g has 16 of 132 (nvidia-smi mig -lgip).
+# Smallest share of multiprocessors in a compute slice that the table does not list: an H100's 1g
+# has 16 of 132 (nvidia-smi mig -lgip).
 MIN_SLICE = 0.12
 
 
