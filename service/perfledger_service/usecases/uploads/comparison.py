@@ -19,7 +19,7 @@ from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.compare import compare_bundles
 from perfledger_service.usecases.trace.compared_steps import compared_steps, head_profiles
-from perfledger_service.usecases.uploads.reports import bundle_of
+from perfledger_service.usecases.uploads.reports import UploadReports, bundle_of
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.comparison_view import ComparedUpload, UploadComparison
 from perfledger_service.values.upload_views import UploadView
@@ -55,17 +55,24 @@ def compare_uploads(session: Session, repository: str, *, base: str, head: str) 
 
 
 def compared_profiles(
-    session: Session, repository: str, workload: str, *, base: str, head: str
+    session: Session,
+    repository: str,
+    workload: str,
+    *,
+    base: str,
+    head: str,
+    reports: UploadReports,
 ) -> dict[Side, Profile]:
     """Return the profiles of a workload in two checks, by side of the comparison.
 
-    Raises NotFoundError for an unknown check, and if neither has a profile.
+    `reports` keeps the bundles for the next part of the steps. Raises NotFoundError for an unknown
+    check, and if neither has a profile.
     """
     project = project_named(session, repository)
     profiles: dict[Side, Profile] = {}
     for side, name in ((Side.BASE, base), (Side.HEAD, head)):
         upload = upload_by_id(session, upload_named(session, project.id, name).id)
-        mine = head_profiles(bundle_of(session, upload), side)
+        mine = head_profiles(reports.bundle(session, upload), side)
         if workload in mine:
             profiles[side] = mine[workload]
     if not profiles:

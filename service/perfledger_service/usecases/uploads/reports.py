@@ -77,7 +77,7 @@ class UploadReports:
         self._lock = Lock()
 
     def expect(self, bundle: Bundle, *, sha256: str, unpacked_bytes: int) -> None:
-        """Keep a bundle that was just received, so that judging does not read it again.
+        """Keep a bundle that was just received or read, so that it is not read again.
 
         `sha256` is that of its JSON, of `unpacked_bytes`. If all together are too large, the oldest
         are dropped and read again later.
@@ -86,6 +86,18 @@ class UploadReports:
             self._bundles[sha256] = bundle, unpacked_bytes
             while sum(size for _, size in self._bundles.values()) > MAX_BUNDLE_BYTES:
                 self._bundles.popitem(last=False)
+
+    def bundle(self, session: Session, upload: StoredUpload) -> Bundle:
+        """Return an upload's bundle, which is read once while it is asked for again and again."""
+        sha256 = upload.bundle_sha256
+        with self._lock:
+            kept = self._bundles.get(sha256)
+            if kept is not None:
+                self._bundles.move_to_end(sha256)
+                return kept[0]
+        bundle, size = _read_bundle(session, upload)
+        self.expect(bundle, sha256=sha256, unpacked_bytes=size)
+        return bundle
 
     def judge(
         self, session: Session, upload: StoredUpload, *, today: date

@@ -24,7 +24,7 @@ from perfledger_service.rendering.trace.timeline.timeline import StepWindow
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.uploads.comparison import compared_profiles
-from perfledger_service.usecases.uploads.reports import bundle_of
+from perfledger_service.web.app_state import CurrentAppState
 from perfledger_service.web.pages import CheckName, Name
 from perfledger_service.web.sign_in.readers import CurrentPageReader
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -39,6 +39,7 @@ Output = Annotated[StepsFormat, Query(alias="format")]
 
 @router.get("/runs/{upload_id}/steps", response_class=Response)
 def steps_of_check(
+    state: CurrentAppState,
     reader: CurrentPageReader,
     upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
     workload: Workload,
@@ -50,7 +51,8 @@ def steps_of_check(
     """Show a step of one side of a check, or a part of both."""
     with reader.session() as session:
         upload = upload_by_id(session, upload_id)
-        profiles = {(one.workload, one.side): one for one in bundle_of(session, upload).profiles}
+        bundle = state.reports.bundle(session, upload)
+    profiles = {(one.workload, one.side): one for one in bundle.profiles}
     sides = sides_of(workload, profiles)
     if not sides:
         msg = f"the check has no profile of {workload[:200]!r}: it profiles workloads that changed"
@@ -67,6 +69,7 @@ def steps_of_check(
 
 @router.get("/{owner}/{name}/compare/steps", response_class=Response)
 def compared_steps(
+    state: CurrentAppState,
     reader: CurrentPageReader,
     owner: Name,
     name: Name,
@@ -81,7 +84,9 @@ def compared_steps(
     """Show a step of the heads of two checks, or a part of both."""
     with reader.session() as session:
         repository = project_named(session, f"{owner}/{name}").repository
-        sides = compared_profiles(session, repository, workload, base=a, head=b)
+        sides = compared_profiles(
+            session, repository, workload, base=a, head=b, reports=state.reports
+        )
     page = f"/{path(repository)}/compare"
     address = StepsAddress(
         repository=repository,

@@ -53,6 +53,21 @@ def approve(engine, upload, now, until):
         session.commit()
 
 
+def test_a_bundle_that_is_asked_for_again_is_not_read_again(engine, received, make_bundle):
+    bundles = [make_bundle(seed=seed) for seed in (1, 2)]
+    first, second = (
+        received(engine, bundle, upload_id=digit * 32)
+        for bundle, digit in zip(bundles, "12", strict=True)
+    )
+    reports = UploadReports(build_report)
+
+    with read_session(engine) as session:
+        read = [reports.bundle(session, one) for one in (first, second, first)]
+
+    assert read[:2] == bundles
+    assert read[2] is read[0]
+
+
 def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
     engine, received, make_bundle, at_github, github
 ):
