@@ -126,6 +126,8 @@ def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
                 for selector in FURTHER_LINKS.get(name, ()):
                     link = page.locator(selector).first
                     page.goto(site_url + str(link.get_attribute("href")), wait_until="networkidle")
+                if page.locator("#chart").count():  # its script replaces the server's drawing
+                    page.locator("#chart canvas").wait_for()
                 path = folder / f"{name}-{theme}.png"
                 page.screenshot(path=path)
                 paths.append(path)
