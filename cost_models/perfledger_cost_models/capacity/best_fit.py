@@ -1,6 +1,7 @@
 """Finds the policy and the number of nodes whose replay is nearest to the recorded schedule."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from perfledger_cost_models.capacity.node_shape import (
     NodeShape,
@@ -36,10 +37,18 @@ STEPS = 5  # halvings of the range of nodes
 
 
 def candidates(jobs: JobTable) -> tuple[SchedulingPolicy, ...]:
-    """Return the policies that may have scheduled a log."""
-    return tuple(
-        policy for policy in CANDIDATES if len(jobs) <= MAX_SLOW_JOBS or policy.name not in SLOW
-    )
+    """Return the policies that may have scheduled a log.
+
+    Those that order jobs by what all of them share are left out: each is the same as `fifo-pass`.
+    """
+    alike = set[str]()
+    if len(set(jobs.priority.tolist())) == 1:
+        alike.add("priority")
+    if len(set(jobs.team.codes.tolist())) == 1:
+        alike.add("fair")
+    if len(jobs) > MAX_SLOW_JOBS:
+        alike |= SLOW
+    return tuple(policy for policy in CANDIDATES if policy.name not in alike)
 
 
 def fitted_policy(
@@ -54,12 +63,11 @@ def fitted_policy(
     return policies[min(fits)[1]] if fits else None
 
 
-def recorded_nodes(jobs: JobTable, shape: NodeShape) -> int | None:
+def recorded_nodes(jobs: JobTable, shape: NodeShape, fit: FittedReplay | None) -> int | None:
     """Return the nodes of the best fit, else those of the most devices in use at one moment.
 
     Returns None if the log records no starts.
     """
-    fit = best_fit(jobs, shape, candidates(jobs))
     peak = peak_devices(jobs)
     if fit is not None:
         return fit.nodes
@@ -72,7 +80,8 @@ def best_fit(
     """Return the replay nearest to the record, with the number of nodes that fits it best.
 
     The number is searched from the most devices that the record shows in use at one moment, down to
-    those in use on average. Returns None if the log recorded too few starts or no waits.
+    those in use on average. Its calibration has no intervals. Returns None if the log recorded too
+    few starts or no waits.
     """
     peak = peak_devices(jobs)
     if peak is None:
@@ -81,6 +90,13 @@ def best_fit(
     least = min(most, shape.fewest(max(widest_job(jobs), mean_devices(jobs))))
     fits = [fit for policy in policies for fit in _fits(jobs, shape, policy, least, most)]
     return min(fits, key=lambda fit: fit.calibration.rank, default=None)
+
+
+def with_intervals(jobs: JobTable, fit: FittedReplay) -> FittedReplay:
+    """Return a fit with the intervals of its calibration."""
+    cluster = NodeShape(fit.devices_per_node).cluster(fit.nodes)
+    calibration = calibration_of(simulate(jobs, cluster, fit.policy, samples=NO_SAMPLES))
+    return fit if calibration is None else replace(fit, calibration=calibration)
 
 
 def _fits(
@@ -117,6 +133,7 @@ def _calibration(
     jobs: JobTable, cluster: Cluster, policy: SchedulingPolicy
 ) -> ReplayCalibration | None:
     try:
-        return calibration_of(simulate(jobs, cluster, policy, samples=NO_SAMPLES))
+        outcome = simulate(jobs, cluster, policy, samples=NO_SAMPLES)
     except JobLogError:  # no job fits
         return None
+    return calibration_of(outcome, has_ends=False)

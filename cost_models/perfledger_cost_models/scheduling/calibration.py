@@ -86,10 +86,11 @@ class FittedReplay:
     calibration: ReplayCalibration
 
 
-def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
+def calibration_of(outcome: JobOutcomes, *, has_ends: bool = True) -> ReplayCalibration | None:
     """Return a replay's figures relative to the record of the same jobs.
 
-    Returns None if fewer than nine jobs of ten have a recorded start.
+    Without `has_ends` their intervals have only middles, in a fraction of the time. Returns None if
+    fewer than nine jobs of ten have a recorded start.
     """
     has_wait = outcome.jobs.has_wait
     if has_wait.mean() < MIN_KNOWN_SHARE:
@@ -101,22 +102,29 @@ def calibration_of(outcome: JobOutcomes) -> ReplayCalibration | None:
     has_queue = recorded.mean() >= MIN_MEAN_WAIT_S
     return ReplayCalibration(
         policy=outcome.policy.name,
-        wait_mean=ratio_interval(_daily(days, replayed), _daily(days, recorded))
+        wait_mean=ratio_interval(_daily(days, replayed), _daily(days, recorded), has_ends=has_ends)
         if has_queue
         else None,
-        wait_p95=quantile_ratio_interval(replayed, recorded, days, 0.95)
+        wait_p95=quantile_ratio_interval(replayed, recorded, days, 0.95, has_ends=has_ends)
         if has_queue and np.quantile(recorded, 0.95) >= MIN_MEAN_WAIT_S
         else None,
-        utilization=_utilization(outcome, (outcome.jobs.wait_ms >= 0).nonzero()[0]),
+        utilization=_utilization(
+            outcome, (outcome.jobs.wait_ms >= 0).nonzero()[0], has_ends=has_ends
+        ),
         makespan=latest_ratio_interval(
-            outcome.end_ms[has_wait], jobs.submit_ms + jobs.wait_ms + jobs.run_ms, days
+            outcome.end_ms[has_wait],
+            jobs.submit_ms + jobs.wait_ms + jobs.run_ms,
+            days,
+            has_ends=has_ends,
         ),
         unplaceable=outcome.unplaceable / (len(outcome.jobs) + outcome.unplaceable),
         job_error=float(np.abs(np.log((replayed + SHORT_S) / (recorded + SHORT_S))).mean()),
     )
 
 
-def _utilization(outcome: JobOutcomes, rows: IntArray) -> BootstrapInterval | None:
+def _utilization(
+    outcome: JobOutcomes, rows: IntArray, *, has_ends: bool
+) -> BootstrapInterval | None:
     """Return the ratio of device time in use until the last submission.
 
     Jobs without a recorded start count in the record with the mean of the others.
@@ -131,7 +139,8 @@ def _utilization(outcome: JobOutcomes, rows: IntArray) -> BootstrapInterval | No
         return None
     requested_milli_ms = float(np.sum(jobs.run_ms * jobs.milli))
     scale = outcome.requested / requested_milli_ms
-    return ratio_interval(log_days(outcome.allocated_by_day, days), recorded * scale)
+    allocated = log_days(outcome.allocated_by_day, days)
+    return ratio_interval(allocated, recorded * scale, has_ends=has_ends)
 
 
 def _daily(days: IntArray, values: FloatArray) -> FloatArray:

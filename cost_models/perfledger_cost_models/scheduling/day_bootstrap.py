@@ -1,5 +1,6 @@
 """Computes confidence intervals of a log's figures by resampling its days.
 
+Without `has_ends` an interval has only its middle: a search over many replays needs no more.
 Efron, "Bootstrap Methods: Another Look at the Jackknife", Annals of Statistics 1979. The waits of
 jobs of one day are correlated, so days are resampled, not jobs.
 """
@@ -35,11 +36,13 @@ class BootstrapInterval:
     high: float | None
 
 
-def ratio_interval(sums: FloatArray, counts: FloatArray) -> BootstrapInterval:
+def ratio_interval(
+    sums: FloatArray, counts: FloatArray, *, has_ends: bool = True
+) -> BootstrapInterval:
     """Return the interval of the ratio of two sums over all days; both have an entry per day."""
     middle = float(sums.sum() / counts.sum())
     days_with_jobs = int(np.count_nonzero(counts))
-    if days_with_jobs < MIN_DAYS:
+    if days_with_jobs < MIN_DAYS or not has_ends:
         return BootstrapInterval(middle, None, None)
     days = len(sums)
     starts = np.arange(0, days, _length(days))
@@ -61,7 +64,12 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Boots
 
 
 def quantile_ratio_interval(
-    values: FloatArray, references: FloatArray, days: IntArray, share: float
+    values: FloatArray,
+    references: FloatArray,
+    days: IntArray,
+    share: float,
+    *,
+    has_ends: bool = True,
 ) -> BootstrapInterval:
     """Return the interval of the ratio of two quantiles, of the same jobs.
 
@@ -69,7 +77,7 @@ def quantile_ratio_interval(
     """
     middle = float(np.quantile(values, share) / np.quantile(references, share))
     days_with_jobs = len(np.unique(days))
-    if days_with_jobs < MIN_DAYS:
+    if days_with_jobs < MIN_DAYS or not has_ends:
         return BootstrapInterval(middle, None, None)
     above, below = (_resampled_quantiles(each, days, share) for each in (values, references))
     is_any = np.isfinite(above) & (below > 0)
@@ -77,12 +85,12 @@ def quantile_ratio_interval(
 
 
 def latest_ratio_interval(
-    ends: IntArray, references: IntArray, days: IntArray
+    ends: IntArray, references: IntArray, days: IntArray, *, has_ends: bool = True
 ) -> BootstrapInterval:
     """Return the interval of the ratio of the latest of two columns of ends."""
     middle = float(ends.max() / max(references.max(), 1))
     days_with_jobs = len(np.unique(days))
-    if days_with_jobs < MIN_DAYS:
+    if days_with_jobs < MIN_DAYS or not has_ends:
         return BootstrapInterval(middle, None, None)
     count = int(days.max()) + 1
     length = _length(count)

@@ -6,7 +6,7 @@ times of all jobs.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster, equal_nodes
 from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter, milli_by_day
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
+from perfledger_cost_models.scheduling.fair_share import TeamShares
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import FreeDevices
+from perfledger_cost_models.scheduling.free_devices import FreeDevices, ResourceRequest
 from perfledger_cost_models.scheduling.policy import (
     Backfill,
     DeviceSharing,
@@ -34,6 +35,9 @@ from perfledger_cost_models.units import MS_PER_DAY
 # Scores are whole numbers up to 100: on wider nodes two counts of free devices may have one score.
 MAX_WIDTH = 50
 _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
+# The device time that a team has used is the same before and after one of its jobs starts; its
+# dominant share is not.
+_SHARES = frozenset({FairShareRule.NONE, FairShareRule.FAIR})
 _PLACEMENTS = frozenset(
     {PlacementPolicy.BEST_FIT, PlacementPolicy.FIRST_FIT, PlacementPolicy.WORST_FIT}
 )
@@ -59,7 +63,7 @@ def is_plain(
     is_whole = policy.sharing is DeviceSharing.WHOLE or (jobs.share_milli == WHOLE_DEVICE).all()
     is_simple = (
         policy.order in _ORDERS
-        and policy.share is FairShareRule.NONE
+        and policy.share in _SHARES
         and policy.preemption is Preemption.NEVER
         and (is_one or policy.placement in _PLACEMENTS)
         and (is_one or policy.locality is Locality.FEWEST)
@@ -90,6 +94,16 @@ class EqualNodesPool:
         self._run_ms: list[int] = jobs.run_ms.tolist()
         self._limit_ms: list[int] = jobs.limit_ms.tolist()
         self._keys = _sort_keys(jobs, policy.order)
+        self._are_teams_equal = policy.share is FairShareRule.NONE
+        self._team: list[int] = (
+            [0] * len(jobs) if self._are_teams_equal else jobs.team.codes.tolist()
+        )
+        self._requests = {
+            size: ResourceRequest(size, WHOLE_DEVICE, 0, 0, 0) for size in set(self._devices)
+        }
+        self._team_shares = TeamShares(
+            policy.share, milli=len(nodes) * self._size * WHOLE_DEVICE, cpu=0, memory=0
+        )
         self._starts = [-1] * len(jobs)
         self._ends = [-1] * len(jobs)
         self._portions: dict[
@@ -143,11 +157,11 @@ class EqualNodesPool:
             self._sample_ms += self.meter.step_ms
 
     def _wait(self, job: int) -> None:
-        if self._policy.backfill is Backfill.NEVER:
+        if self._policy.backfill is Backfill.NEVER and self._are_teams_equal:
             heapq.heappush(self._queue, (self._keys[job], job))
             return
         self._waiting.add(
-            (0, self._devices[job]),
+            (self._team[job], self._devices[job]),
             key=self._keys[job],
             job=job,
             limit_ms=self._limit_ms[job],
@@ -157,8 +171,9 @@ class EqualNodesPool:
     def _start_all(self, now: int) -> None:
         """Start waiting jobs in order; those behind one that does not fit may pass it."""
         waiting, backfill = self._waiting, self._policy.backfill
+        shares = self._team_shares.shares(now)
         heads: list[tuple[QueueRank, QueueKey]] = [
-            (waiting.rank(line, 0, {}), line)
+            (waiting.rank(line, 0, shares), line)
             for line in waiting.lines()
             if backfill is not Backfill.ALWAYS or line[1] not in self._blocked
         ]
@@ -168,10 +183,10 @@ class EqualNodesPool:
             if self._start(job, now):
                 waiting.leave(line, place=0, milli=self._devices[job])
                 if waiting.size(line):
-                    heapq.heappush(heads, (waiting.rank(line, 0, {}), line))
+                    heapq.heappush(heads, (waiting.rank(line, 0, shares), line))
                 continue
             if backfill is Backfill.EASY:
-                self._backfill(job, now)
+                self._backfill(job, now, shares)
             if backfill is not Backfill.ALWAYS:
                 return
 
@@ -188,11 +203,13 @@ class EqualNodesPool:
         heapq.heappush(self._events, (now + self._run_ms[job], job))
         if self._policy.backfill is Backfill.EASY:
             self._expected_ends.add(self._expected_ms(job), job, size)
+        self._team_shares.take(self._team[job], self._requests[size], now)
         return True
 
     def _end(self, job: int, now: int) -> None:
         self._nodes.give_back(self._portions.pop(job))
         self._ends[job] = now
+        self._team_shares.give_back(self._team[job], self._requests[self._devices[job]], now)
         self._blocked.clear()
         if self._policy.backfill is Backfill.EASY:
             self._expected_ends.remove(self._expected_ms(job), job, self._devices[job])
@@ -200,14 +217,14 @@ class EqualNodesPool:
     def _expected_ms(self, job: int) -> int:
         return self._starts[job] + max(self._limit_ms[job], 1)
 
-    def _backfill(self, head: int, now: int) -> None:
+    def _backfill(self, head: int, now: int, shares: Mapping[int, float]) -> None:
         """Start jobs that by their time limits do not delay the head (EASY backfill)."""
         waiting = self._waiting
         shadow, spare = self._expected_ends.shadow(
             self._devices[head], free_milli=self._nodes.free, now_ms=now
         )
         while candidates := [
-            (waiting.rank(line, place, {}), line, place)
+            (waiting.rank(line, place, shares), line, place)
             for line in waiting.lines()
             if line[1] not in self._blocked
             and (place := self._backfill_place(line, shadow - now, spare)) is not None

@@ -73,9 +73,10 @@ class PoolSimulation:
         self._running = RunningJobs(policy)
         self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
         self._expected_ends = ExpectedEnds()
-        # The job whose last preemption attempt failed, how many nodes had changed by then, and how
-        # many running jobs came after it.
-        self._failed_attempt = (-1, 0, 0)
+        self._starts_and_stops = 0
+        # By class: the job whose last preemption attempt failed, how many jobs had started and
+        # stopped by then, and how many running ones came after it.
+        self._failed_attempts: dict[int, tuple[int, int, int]] = {}
         self._blocked: set[int] = set()  # classes that have not fitted since devices were freed
         self._team_shares = TeamShares(
             policy.share,
@@ -196,6 +197,7 @@ class PoolSimulation:
             end_ms=end,
             expected_ms=now + max(self._jobs.limit_ms[job], 1),
         )
+        self._starts_and_stops += 1
         self._running.add(run)
         heapq.heappush(self._events, (end, job))
         if self._quantum_ms and end - now > self._quantum_ms:
@@ -220,6 +222,7 @@ class PoolSimulation:
 
     def _stop(self, run: RunningJob, now: int) -> None:
         """Account for a job until now; its devices are still allocated."""
+        self._starts_and_stops += 1
         self._running.remove(run)
         if self._policy.backfill is Backfill.EASY:
             self._expected_ends.remove(run.expected_ms, run.job, run.milli)
@@ -235,7 +238,7 @@ class PoolSimulation:
         if allocation is None:
             if not self._calendar.ends:  # with a calendar, time alone changes where it may run
                 later = self._running.count_after(self._jobs.preemption_rank(job), now)
-                self._failed_attempt = (job, len(self._free.changed_nodes), later)
+                self._failed_attempts[line[1]] = (job, self._starts_and_stops, later)
             return False
         # The job leaves first: a preempted job may queue before it, in the same line.
         self._leave(line, place=0)
@@ -249,21 +252,24 @@ class PoolSimulation:
 
         Most events change nothing for a job that waits for many devices.
         """
-        last_job, changes, later = self._failed_attempt
-        if last_job != job or changes != len(self._free.changed_nodes):
+        failed = self._failed_attempts.get(self._jobs.class_of[job])
+        if failed is None or failed[:2] != (job, self._starts_and_stops):
             return False
-        return self._running.count_after(self._jobs.preemption_rank(job), now) <= later
+        return self._running.count_after(self._jobs.preemption_rank(job), now) <= failed[2]
 
     def _allocate_by_preemption(
         self, job: int, now: int
     ) -> tuple[JobAllocation | None, list[RunningJob]]:
         """Allocate devices of jobs that rank behind a job; return them and the preempted jobs."""
         request, rank = self._jobs.request(job), self._jobs.preemption_rank(job)
+        behind = list(self._running.after(rank, now))
+        if self._free.free_milli + sum(run.milli for run in behind) < rank.milli:
+            return None, []
         allowed = self._allowed_nodes(job, now)
         free_devices, preempted, freed = self._free, list[RunningJob](), set[int]()
         allocation, free_milli = None, free_devices.free_milli
         freeable = PreemptibleDevices(free_devices, request, locality=self._policy.locality)
-        for run in self._running.after(rank, now):
+        for run in behind:
             preempted.append(run)
             free_milli += run.milli
             if not freeable.may_fit(run.allocation) or free_milli < rank.milli:

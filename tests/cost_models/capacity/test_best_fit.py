@@ -55,7 +55,7 @@ def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
     assert fit is not None
     assert (fit.policy.name, fit.nodes) == (name, 4)
     assert fit.calibration.is_calibrated
-    assert recorded_nodes(jobs, NodeShape(8)) == 4
+    assert recorded_nodes(jobs, NodeShape(8), fit) == 4
 
 
 def test_a_policy_is_fitted_on_given_nodes():
@@ -71,19 +71,34 @@ def test_without_recorded_starts_nothing_fits():
 
     assert best_fit(jobs, NodeShape(8), candidates(jobs)) is None
     assert fitted_policy(jobs, equal_nodes(4, devices=8), candidates(jobs)) is None
-    assert recorded_nodes(jobs, NodeShape(8)) is None
+    assert (
+        recorded_nodes(jobs, NodeShape(8), best_fit(jobs, NodeShape(8), candidates(jobs))) is None
+    )
 
 
 def test_jobs_that_never_waited_show_the_devices_that_they_held():
     jobs = table_of(Job(submit_s=at * 10.0, run_s=100.0, devices=4, wait_s=0.0) for at in range(20))
 
     assert best_fit(jobs, NodeShape(8), candidates(jobs)) is None
-    assert recorded_nodes(jobs, NodeShape(8)) == 5
+    assert recorded_nodes(jobs, NodeShape(8), None) == 5
+
+
+def of_two_teams():
+    return table_of(
+        Job(submit_s=at * 10.0, run_s=9.0, devices=1, team="ab"[at % 2], priority=at % 3)
+        for at in range(9)
+    )
+
+
+def test_policies_that_order_nothing_in_a_log_are_not_tried():
+    every = {policy.name for policy in candidates(of_two_teams())}
+
+    assert every - {policy.name for policy in candidates(made_up(10))} == {"fair", "priority"}
 
 
 def test_long_logs_are_not_replayed_under_slow_policies():
-    few = made_up(10)
-    many = few.take(np.zeros(MAX_SLOW_JOBS + 1, np.int64))
+    few = of_two_teams()
+    many = few.take(np.arange(MAX_SLOW_JOBS + 1) % len(few))
 
     assert {policy.name for policy in candidates(few)} - {
         policy.name for policy in candidates(many)

@@ -10,6 +10,7 @@ from perfledger_cost_models.scheduling.equal_nodes import MAX_WIDTH, EqualNodesP
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.policy import (
     POLICIES,
+    Backfill,
     DeviceSharing,
     Locality,
     PlacementPolicy,
@@ -43,6 +44,7 @@ def log_of(jobs, share=1000):
             limit_s=limit,
             priority=priority,
             share_milli=share,
+            team="abc"[(submit + run) % 3],
         )
         for submit, run, devices, limit, priority in jobs
     )
@@ -80,7 +82,13 @@ def both(jobs, cluster, policy, until_ms=None):
 @settings(deadline=None, max_examples=tries(250))
 @given(
     rows,
-    st.sampled_from((*PLAIN, replace(BY_NAME["priority"], name="priority"))),
+    st.sampled_from(
+        (
+            *PLAIN,
+            *(BY_NAME[name] for name in ("priority", "fair")),
+            *(replace(BY_NAME["fair"], backfill=each) for each in (Backfill.NEVER, Backfill.EASY)),
+        )
+    ),
     st.sampled_from(
         [PlacementPolicy.BEST_FIT, PlacementPolicy.FIRST_FIT, PlacementPolicy.WORST_FIT]
     ),
@@ -127,7 +135,7 @@ def test_shared_devices_are_rounded_up_to_whole_ones():
         ("gpu,model\n4,A100\n", PLAIN[0], False),
         (f"gpu,count\n{MAX_WIDTH + 1},2\n", PLAIN[0], False),
         ("gpu,count\n4,2\n", BY_NAME["srtf"], False),
-        ("gpu,count\n4,2\n", BY_NAME["fair"], False),
+        ("gpu,count\n4,2\n", BY_NAME["drf"], False),
         ("gpu,count\n4,2\n", replace(PLAIN[0], placement=PlacementPolicy.FRAGMENTATION), False),
         ("gpu,count\n4,2\n", replace(PLAIN[0], locality=Locality.ANY), False),
         ("gpu,count\n4,2\n", PLAIN[0], True),

@@ -1,10 +1,16 @@
 """Replays a job log on a cluster under scheduling policies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
-from perfledger_cost_models.capacity.best_fit import best_fit, candidates, recorded_nodes
+from perfledger_cost_models.capacity.best_fit import (
+    best_fit,
+    candidates,
+    recorded_nodes,
+    with_intervals,
+)
 from perfledger_cost_models.capacity.node_shape import (
     NodeShape,
     peak_devices,
@@ -96,7 +102,8 @@ def compare_policies(
     """
     policies = _policies(names, settings)
     log = job_log_of(file, format_, quarter)
-    inferred = _inferred_nodes(log.jobs, hardware)
+    fit = cache(partial(_best_fit, log.jobs, hardware))
+    inferred = _inferred_nodes(log.jobs, hardware, fit)
     cluster = _cluster(hardware, inferred)
     _check_teams(settings.reservations, log.jobs.team.names)
     outcomes = [
@@ -121,7 +128,7 @@ def compare_policies(
         inferred_nodes=inferred,
         cut_jobs=log.jobs.cut_jobs,
         gaps=log.gaps,
-        nearest=_nearest(log.jobs, hardware, rows[0].calibration),
+        nearest=_nearest(log.jobs, hardware, rows[0].calibration, fit),
     )
 
 
@@ -192,11 +199,17 @@ def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> S
         raise UsageError(str(error)) from error
 
 
-def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
+def _best_fit(jobs: JobTable, hardware: ClusterNodes) -> FittedReplay | None:
+    return best_fit(jobs, NodeShape(hardware.devices), candidates(jobs))
+
+
+def _inferred_nodes(
+    jobs: JobTable, hardware: ClusterNodes, fit: Callable[[], FittedReplay | None]
+) -> int | None:
     """Return the nodes that the record shows; None if nodes are given. Raise UsageError."""
     if hardware.file is not None or hardware.nodes is not None:
         return None
-    nodes = recorded_nodes(jobs, NodeShape(hardware.devices))
+    nodes = recorded_nodes(jobs, NodeShape(hardware.devices), fit())
     if nodes is None:
         msg = f"{uncounted_reason(jobs)}: give --nodes"
         raise UsageError(msg)
@@ -204,12 +217,16 @@ def _inferred_nodes(jobs: JobTable, hardware: ClusterNodes) -> int | None:
 
 
 def _nearest(
-    jobs: JobTable, hardware: ClusterNodes, calibration: ReplayCalibration | None
+    jobs: JobTable,
+    hardware: ClusterNodes,
+    calibration: ReplayCalibration | None,
+    fit: Callable[[], FittedReplay | None],
 ) -> FittedReplay | None:
     """Return the best fit to the record, if the reference does not fit and nodes are identical."""
     if hardware.file is not None or calibration is None or calibration.is_calibrated:
         return None
-    return best_fit(jobs, NodeShape(hardware.devices), candidates(jobs))
+    nearest = fit()
+    return None if nearest is None else with_intervals(jobs, nearest)
 
 
 def _cluster(hardware: ClusterNodes, inferred: int | None) -> Cluster:
