@@ -16,6 +16,7 @@ from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT, DeviceMeter
+from perfledger.meters.process_memory import object_pages
 from perfledger.meters.torch_work import load_counter
 from perfledger.process.asv.benchmarks import collect_asv
 from perfledger.process.command_context import (
@@ -211,12 +212,13 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     context = replace(context, workloads=requested or tuple(by_id))
     if context.is_forking and _refuses_to_fork(context):
         return
+    is_measured = context.is_forking and context.request.command is not Command.COUNT
+    objects = object_pages() if is_measured else ()  # of this process, for all of its forks
     for name in context.workloads:
         _wait_until_ready(context, name)
         answer = partial(_answer_workload, context, by_id, name=name, broken=collected.broken)
         if context.is_forking:
-            is_measured = context.request.command is not Command.COUNT
-            run_in_fork(context.channel, answer, is_measured=is_measured)
+            run_in_fork(context.channel, answer, objects=objects)
         else:
             answer()
 

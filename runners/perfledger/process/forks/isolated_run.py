@@ -24,19 +24,22 @@ MAX_EXIT_S = 15
 
 
 def run_in_fork(
-    channel: MessageChannel, task: Callable[[], object], *, is_measured: bool = False
+    channel: MessageChannel,
+    task: Callable[[], object],
+    *,
+    objects: process_memory.PageRanges = (),
 ) -> None:
     """Run the task in a fork, which answers on the channel; return when the task is done.
 
-    If the fork ends early, end this process in the same way, with its exit status or signal. Only a
-    measured task needs its own copies of the objects: making them takes a tenth of a second.
+    If the fork ends early, end this process in the same way, with its exit status or signal. The
+    fork first copies the pages of `objects`: only a measured task needs its own.
     """
     flush_output()
     pages = process_memory.file_pages()
     with mmap.mmap(-1, 1) as is_done:
         process = quiet_fork()
         if process == 0:
-            _run_and_leave(channel, task, is_done, pages, is_measured=is_measured)
+            _run_and_leave(channel, task, is_done, pages, objects=objects)
         _, status = os.waitpid(process, 0)
         child_processes.kill_all()  # daemons of a fork that was killed
         if not is_done[0]:
@@ -68,7 +71,7 @@ def _run_and_leave(
     is_done: mmap.mmap,
     pages: process_memory.PageRanges,
     *,
-    is_measured: bool,
+    objects: process_memory.PageRanges,
 ) -> NoReturn:
     try:
         channel.answer_from_fork()
@@ -76,8 +79,8 @@ def _run_and_leave(
         child_processes.adopt_orphans()  # a fork inherits neither
         child_processes.end_with_parent()
         process_memory.map_pages(pages)
-        if is_measured:  # a collection writes to, and so copies, pages with objects
-            process_memory.give_back()
+        if objects:
+            process_memory.copy_objects(objects)
         task()
     except BaseException:  # a boundary: the harness fails, such as without its agent
         traceback.print_exc()

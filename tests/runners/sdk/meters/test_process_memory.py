@@ -80,3 +80,40 @@ def test_the_memory_in_use_grows_with_what_is_held_and_is_unknown_without_the_ke
     for text in ("", "1", "a b"):
         (tmp_path / "statm").write_text(text)
         assert process_memory.in_use_bytes(tmp_path / "statm") is None
+
+
+# Counts the pages that the kernel copies in a collection of garbage, in forks that have copied the
+# pages with objects or not.
+COPIES = """
+import gc, os, resource, sys
+from perfledger.meters import process_memory
+
+kept = [[number] for number in range(200_000)]
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def copied_in_collection(objects):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        if objects is not None:
+            process_memory.copy_objects(objects)
+        before = faults()
+        gc.collect()
+        os.write(writer, str(faults() - before).encode())
+        os._exit(0)
+    os.wait()
+    return int(os.read(reader, 100))
+
+pages = process_memory.object_pages()
+print(*(copied_in_collection(objects) for objects in (None, pages, ())))  # (): by a collection
+"""
+
+
+@pytest.mark.slow
+def test_a_fork_with_its_own_objects_copies_none_in_a_collection():
+    child = subprocess.run([sys.executable, "-c", COPIES], capture_output=True, check=True)
+
+    shared, by_pages, by_collection = map(int, child.stdout.split())
+    assert shared > 2000
+    assert max(by_pages, by_collection) < shared / 10
