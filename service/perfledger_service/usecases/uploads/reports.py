@@ -91,10 +91,10 @@ class UploadReports:
         """Return an upload's bundle, which is read once while it is asked for again and again."""
         sha256 = upload.bundle_sha256
         with self._lock:
-            kept = self._bundles.get(sha256)
-            if kept is not None:
+            recent = self._bundles.get(sha256)
+            if recent is not None:
                 self._bundles.move_to_end(sha256)
-                return kept[0]
+                return recent[0]
         bundle, size = _read_bundle(session, upload)
         self.expect(bundle, sha256=sha256, unpacked_bytes=size)
         return bundle

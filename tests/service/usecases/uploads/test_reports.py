@@ -62,10 +62,10 @@ def test_a_bundle_that_is_asked_for_again_is_not_read_again(engine, received, ma
     reports = UploadReports(build_report)
 
     with read_session(engine) as session:
-        read = [reports.bundle(session, one) for one in (first, second, first)]
+        answers = [reports.bundle(session, one) for one in (first, second, first)]
 
-    assert read[:2] == bundles
-    assert read[2] is read[0]
+    assert answers[:2] == bundles
+    assert answers[2] is answers[0]
 
 
 def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
