@@ -27,7 +27,12 @@ from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpe
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_service.errors import UsageError
-from perfledger_service.web.delivery_documents import read_comment
+from perfledger_service.web.delivery_documents import (
+    read_check,
+    read_comment,
+    read_merge_group,
+    read_pull_request,
+)
 
 SECONDS_PER_BYTE = 1e-6  # a second a megabyte
 # Below it the budget is that of this many bytes: a call takes some microseconds whatever it reads.
@@ -66,7 +71,25 @@ def readers() -> tuple[FuzzedReader, ...]:
         FuzzedReader(
             name="gzipped bundle", seed=bundle, read=read_bundle, error=BundleError, is_gzip=True
         ),
-        FuzzedReader(name="webhook", seed=delivery, read=read_comment, error=UsageError),
+        FuzzedReader(name="webhook: comment", seed=delivery, read=read_comment, error=UsageError),
+        FuzzedReader(
+            name="webhook: pull request",
+            seed=json.dumps(EXAMPLE_EDIT).encode(),
+            read=read_pull_request,
+            error=UsageError,
+        ),
+        FuzzedReader(
+            name="webhook: check",
+            seed=json.dumps(EXAMPLE_RERUN).encode(),
+            read=read_check,
+            error=UsageError,
+        ),
+        FuzzedReader(
+            name="webhook: merge group",
+            seed=json.dumps(EXAMPLE_GROUP).encode(),
+            read=read_merge_group,
+            error=UsageError,
+        ),
     )
 
 
@@ -164,6 +187,30 @@ EXAMPLE_DELIVERY: dict[str, object] = {
     },
     "comment": {"id": 99, "body": "/perfledger approve b1946ac 12400: worth it", "user": None},
     "sender": {"login": "grace", "type": "User"},
+}
+_REPOSITORY = {"id": 1, "full_name": "octo/models", "owner": {"login": "octo"}}
+EXAMPLE_EDIT: dict[str, object] = {
+    "action": "edited",
+    "repository": _REPOSITORY,
+    "pull_request": {"number": 7, "head": {"sha": "b" * 40}, "base": {"ref": "release"}},
+    "changes": {"base": {"ref": {"from": "main"}, "sha": {"from": "a" * 40}}},
+    "label": {"name": "perfledger-allow"},
+    "sender": {"login": "grace", "type": "User"},
+}
+EXAMPLE_RERUN: dict[str, object] = {
+    "action": "rerequested",
+    "repository": _REPOSITORY,
+    "check_run": {"head_sha": "b" * 40, "pull_requests": []},
+    "sender": {"login": "grace", "type": "User"},
+}
+EXAMPLE_GROUP: dict[str, object] = {
+    "action": "checks_requested",
+    "repository": _REPOSITORY,
+    "merge_group": {
+        "head_sha": "d" * 40,
+        "head_ref": f"refs/heads/gh-readonly-queue/main/pr-7-{'a' * 40}",
+        "base_sha": "a" * 40,
+    },
 }
 
 if __name__ == "__main__":

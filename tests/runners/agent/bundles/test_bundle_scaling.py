@@ -100,7 +100,7 @@ def fuzzing(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bundle", "gzipped bundle", "webhook"])
+@pytest.mark.parametrize("name", ["bundle", "gzipped bundle", "webhook: comment", "webhook: check"])
 def test_damaged_input_is_refused_within_a_budget_of_processor_time_for_each_byte(fuzzing, name):
     reader = next(one for one in fuzzing.readers() if one.name == name)
     whole_inputs = fuzzing.tried(reader, texts(20_000), seconds_per_byte=1.0)
