@@ -229,7 +229,7 @@ def insert_rows(
     session.flush()
     connection = session.connection()
     if connection.dialect.name == "postgresql" and len(values) >= MIN_COPIED:
-        _copy_rows(connection, row.metadata.tables[str(row.__tablename__)], values)
+        _copy_rows(connection, cast("Any", row).__table__, values)
     else:
         connection.execute(insert(row), values)
 
