@@ -90,6 +90,7 @@ async def signed_body(request: Request, state: CurrentAppState) -> bytes:
         200: {"model": CommentResponse, "description": "a comment that was already delivered"},
         400: {"model": Problem, "description": "signed, but not a delivery from GitHub"},
         401: {"model": Problem, "description": "not signed with the secret"},
+        404: {"model": Problem, "description": "the service has no secret, and takes no webhooks"},
         413: PROBLEMS[413],
     },
 )

@@ -172,8 +172,10 @@ def test_without_a_secret_there_are_no_webhooks(engine, start_site, secret):
 
     with start_site(engine, webhook_secret=secret) as site:
         done = site.client.post(ROUTE, content=b"{}", headers=headers)
+        documented = site.get("/api/openapi.json").json()["paths"][ROUTE]["post"]["responses"]
 
     assert done.status_code == 404
+    assert "404" in documented
     assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
 
 
