@@ -30,7 +30,10 @@ DEVICES = {"cpu": Device.CPU, "gpu": Device.CUDA, "cuda": Device.CUDA, "tpu": De
 EXPLAIN = "jax_explain_cache_misses"
 # Steps to watch: a retrace that happens in every step occurs in all of them.
 WATCHED_STEPS = 3
-RETURN_ARRAYS = "the step returns no arrays to wait for: return the arrays that it computes"
+RETURN_ARRAYS = (
+    "the step returns no arrays to wait for: return the arrays that it computes, or register it "
+    'with framework="host" if it computes none, such as one that only traces'
+)
 
 
 def load_jax() -> Any:  # noqa: ANN401 - JAX is fenced in here, and may not be installed
