@@ -48,6 +48,8 @@ from py_compile import PycInvalidationMode
 import pytest
 from hypothesis import Phase, settings
 
+from perfledger.rounding import percentage
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("service", "runners", "baselines", "cost_models")
 TESTS = {
@@ -388,7 +390,8 @@ def main() -> None:
             by_lists = sum(name in test for test in tests for name in LISTS)
             print(
                 f"seed {arguments.seed}: {noticed} of {count} {kind} noticed "
-                f"({noticed / max(1, count):.0%}), {by_lists} of them first by a list of known "
+                f"({percentage(noticed / max(1, count))}), {by_lists} of them first by a "
+                "list of known "
                 f"values; the product has {len(of_kind)}"
             )
 

@@ -15,6 +15,7 @@ from statistics import fmean
 import numpy as np
 
 from perfledger.metrics import STEP_TIME
+from perfledger.rounding import decimals
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.judge import judge_tests
@@ -116,7 +117,7 @@ def main() -> None:
             shares.append(_undecided(gate_health(again.checks(draw), after)))
     print(f"{options.gates} gates of 1 to 5 workloads, share of undecided checks (worst gate):")
     for name, shares in (("now", before), ("margin", with_margin), ("pairs", with_pairs)):
-        print(f"{name} {fmean(shares):.2f} ({max(shares):.2f})")
+        print(f"{name} {decimals(fmean(shares), 2)} ({decimals(max(shares), 2)})")
 
 
 def _undecided(health: GateHealth) -> float:

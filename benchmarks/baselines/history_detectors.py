@@ -28,6 +28,7 @@ import numpy as np
 from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series, timed_pair
 from recorded_noise import MLPERF, recorded_pairs
 
+from perfledger.rounding import decimals, digits, typed
 from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
 
@@ -144,13 +145,16 @@ def score(
                 still = make_series(noise, length, rng, most_steps=0)
                 count_sizes(series, tally.add(find, series, still.values.tolist()), of_size)
     every = total(tallies.values())
-    sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
+    sizes = " / ".join(decimals(hits / max(1, total), 2) for hits, total in of_size.values())
     worst = max(tallies, key=lambda noise: tallies[noise].false_per_1000)
-    by_noise = " | ".join(f"{each.f1:.2f} / {each.false_per_1000:.1f}" for each in tallies.values())
+    by_noise = " | ".join(
+        f"{decimals(each.f1, 2)} / {decimals(each.false_per_1000, 1)}" for each in tallies.values()
+    )
     line = (
-        f"| {name} | {every.f1:.3f} | {every.right / max(1, every.claimed):.2f} "
-        f"| {every.right / every.true:.2f} | {sizes} | {every.false_per_1000:.2f} "
-        f"| {tallies[worst].false_per_1000:.1f} ({worst}) |"
+        f"| {name} | {decimals(every.f1, 3)} | {decimals(every.right / max(1, every.claimed), 2)} "
+        f"| {decimals(every.right / every.true, 2)} | {sizes} | "
+        f"{decimals(every.false_per_1000, 2)} "
+        f"| {decimals(tallies[worst].false_per_1000, 1)} ({worst}) |"
     )
     return line, f"| {name} | {by_noise} |"
 
@@ -181,7 +185,8 @@ def print_recorded(detectors: dict[str, Detector], folder: Path, *, seed: int) -
     }
     for group, members in groups.items():
         cells = [
-            f"{each.f1:.3f} / {each.right / max(1, each.claimed):.2f} / {each.false_per_1000:.2f}"
+            f"{decimals(each.f1, 3)} / {decimals(each.right / max(1, each.claimed), 2)} "
+            f"/ {decimals(each.false_per_1000, 2)}"
             for each in (
                 total(tallies[member] for member in members) for tallies in columns.values()
             )
@@ -226,11 +231,13 @@ def speed(detectors: dict[str, Detector], *, seed: int) -> None:
                 cells.append("-")
                 continue
             took = seconds(partial(find, values))
-            cells.append(f"{1000 * took:.1f} ({took / first.setdefault(length, took):.2g}x)")
+            cells.append(
+                f"{decimals(1000 * took, 1)} ({digits(took / first.setdefault(length, took), 2)}x)"
+            )
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
     many = [stairs(500, seed=seed + number) for number in range(2000)]
     search = partial(detect_across_epochs, many, epochs=[()] * len(many))
-    print(f"\n2,000 series of 500 together: {seconds(search):.2f} s")
+    print(f"\n2,000 series of 500 together: {decimals(seconds(search), 2)} s")
 
 
 def print_timed(*, count: int, seed: int) -> None:
@@ -244,7 +251,10 @@ def print_timed(*, count: int, seed: int) -> None:
             series, still, times = timed_pair(shape, 400, rng, size=0.02)
             for tally, known_times in zip(tallies, ((), times.tolist()), strict=True):
                 tally.add(partial(ours, times=known_times), series, still.tolist())
-        cells = (f"{tally.right / tally.true:.2f}, {tally.false_per_1000:.2f}" for tally in tallies)
+        cells = (
+            f"{decimals(tally.right / tally.true, 2)}, {decimals(tally.false_per_1000, 2)}"
+            for tally in tallies
+        )
         print(f"| {shape} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -262,7 +272,7 @@ def installed_peers() -> dict[str, Detector]:
 def print_made_up(
     detectors: dict[str, Detector], noises: Mapping[str, Noise], *, count: int, seed: int
 ) -> None:
-    sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
+    sizes = " / ".join(typed(100 * size) for size in SIZES)
     print(
         f"| detector | F1 | precision | recall | recall at {sizes} % "
         "| false per 1000 points | ... worst noise |"

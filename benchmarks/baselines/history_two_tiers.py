@@ -19,6 +19,7 @@ from made_up_series import HELD_OUT, NOISES, Values
 from simulated_checks import History, Pairs, bundle_of, measured_check, pairs_of, plan_of
 
 from perfledger.metrics import STEP_TIME
+from perfledger.rounding import decimals
 from perfledger_baselines.history.commits.ab_candidates import CandidateSeries, ab_candidates
 from perfledger_baselines.history.commits.attribution import Series
 from perfledger_baselines.history.commits.confirmation import record_ab_result, request_ab_runs
@@ -150,7 +151,7 @@ SERIES = Series(WORKLOAD, STEP_TIME, MACHINE)
 
 
 def by(tally: Tally, commits: int) -> str:
-    return f"{np.mean([delay <= commits for delay in tally.delays]):.2f}"
+    return decimals(float(np.mean([delay <= commits for delay in tally.delays])), 2)
 
 
 def main() -> None:
@@ -182,7 +183,7 @@ def main() -> None:
 def line(name: str, tallies: dict[float, Tally]) -> str:
     still = tallies[0.0]
     rates = [
-        f"{1000 * count / still.commits:.1f}"
+        decimals(1000 * count / still.commits, 1)
         for count in (still.false, still.requests, still.pairs)
     ]
     small = " / ".join(by(tallies[0.02], commits) for commits in (3, 5, 10))

@@ -19,6 +19,7 @@ import numpy as np
 from simulated_checks import Draws, History, Pairs, measured_check, pairs_of, plan_of
 
 from perfledger.metrics import SM_ACTIVE, STEP_TIME, Metric
+from perfledger.rounding import decimals, integer
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
@@ -173,13 +174,13 @@ def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int], is_kep
         share(tallies[0.0].unchanged, checks),
         share(tallies[CHANGES[0]].unchanged, tallies[CHANGES[0]].checks),
         share(covered_total, total),
-        " / ".join(f"{np.mean(tally.pairs):.1f}" for tally in tallies.values()),
+        " / ".join(decimals(float(np.mean(tally.pairs)), 1) for tally in tallies.values()),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
 def share(count: int, total: int) -> str:
-    return f"{count / total:.3f}"
+    return decimals(count / total, 3)
 
 
 def main() -> None:
@@ -210,7 +211,7 @@ def main() -> None:
     print(
         f"\n{arguments.checks} checks without a change, {arguments.checks // 5} with each change, "
         f"{arguments.families} families of {FAMILY} a row; seed {arguments.seed}; "
-        f"{time.perf_counter() - started:.0f} s"
+        f"{integer(time.perf_counter() - started)} s"
     )
 
 

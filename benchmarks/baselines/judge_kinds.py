@@ -31,6 +31,7 @@ from perfledger.metrics import (
     WorseDirection,
 )
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.rounding import integer, typed
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
@@ -110,7 +111,7 @@ ROWS = (
     Row("tail: p99 beside p50", (STEP_TIME, STEP_TIME_P99), many_step_times, STEP_TIME_P99),
     Row("p50, p95 and p99: any", TAILED, many_step_times, None),
     *(
-        Row(f"utilization near {level:g}, read to 1 %", (SM_ACTIVE,), shares(level), SM_ACTIVE)
+        Row(f"utilization near {typed(level)}, read to 1 %", (SM_ACTIVE,), shares(level), SM_ACTIVE)
         for level in (0.3, 0.6, 0.95)
     ),
     Row("memory, always the same", (PEAK_MEMORY,), same_memory, PEAK_MEMORY),
@@ -212,7 +213,7 @@ def main() -> None:
             print(line_of(row, checks=arguments.checks, seed=[arguments.seed, number]), flush=True)
     print(
         f"\n{arguments.checks} checks without a change, {arguments.checks // 3} with each; "
-        f"seed {arguments.seed}; {time.perf_counter() - began:.0f} s"
+        f"seed {arguments.seed}; {integer(time.perf_counter() - began)} s"
     )
 
 

@@ -21,6 +21,7 @@ from scipy import stats
 from simulated_checks import History, Pairs, Priors, bundle_of, measured_check, pairs_of, plan_of
 
 from perfledger.metrics import STEP_TIME
+from perfledger.rounding import decimals, percentage
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.verdict import Outcome
 
@@ -210,10 +211,16 @@ def peer_line(name: str, *, checks: int, seed: int) -> str:
                     shares[change].append(float(np.mean(right)))
                 else:
                     false.append(float(np.mean([each.is_change for each in answers])))
-    powers = " / ".join(f"{np.mean(each):.2f}" for each in shares.values())
-    interval = f"{np.mean(is_covered):.3f}" if is_covered else "-"
-    means = " / ".join(f"{np.mean(each):.1f}" for each in pairs_of_change.values())
-    cells = (name, f"{np.mean(false):.3f} / {max(false):.2f}", powers, interval, means)
+    powers = " / ".join(decimals(float(np.mean(each)), 2) for each in shares.values())
+    interval = decimals(float(np.mean(is_covered)), 3) if is_covered else "-"
+    means = " / ".join(decimals(float(np.mean(each)), 1) for each in pairs_of_change.values())
+    cells = (
+        name,
+        f"{decimals(float(np.mean(false)), 3)} / {decimals(max(false), 2)}",
+        powers,
+        interval,
+        means,
+    )
     return "| " + " | ".join(cells) + " |"
 
 
@@ -233,10 +240,12 @@ def sequential(*, checks: int, seed: int) -> Sequence[str]:
             answers += [
                 ours(draw(noise, MAX_PAIRS, rng), change) for _ in range(max(1, checks // 2))
             ]
-        share = np.mean([each.is_change and (change == 0 or each.change > 0) for each in answers])
-        pairs = np.mean([each.pairs for each in answers])
+        hits = [each.is_change and (change == 0 or each.change > 0) for each in answers]
+        share, pairs = float(np.mean(hits)), float(np.mean([each.pairs for each in answers]))
         what = "false" if change == 0 else "found"
-        lines.append(f"| {change:.0%} | {share:.3f} {what} | {pairs:.1f} |")
+        lines.append(
+            f"| {percentage(change)} | {decimals(share, 3)} {what} | {decimals(pairs, 1)} |"
+        )
     return lines
 
 

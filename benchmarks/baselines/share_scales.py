@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfledger.metrics import MetricScale
+from perfledger.rounding import decimals, integer, typed
 from perfledger_baselines.estimation.estimators import location_estimates
 from perfledger_baselines.estimation.log_odds import HALF_QUANTUM
 from perfledger_baselines.significance.interim_looks import looks_until
@@ -101,10 +102,9 @@ def line_of(name: str, share: float, readings: int, *, checks: int, seed: int) -
                     rates[change].append(np.count_nonzero(words < 0) / checks)
                 else:
                     false.append(np.count_nonzero(words) / checks)
-    powers = " / ".join(f"{np.mean(each):.2f}" for each in rates.values())
-    return (
-        f"| {share:g} | {readings} | {name} | {np.mean(false):.3f} / {max(false):.3f} | {powers} |"
-    )
+    powers = " / ".join(decimals(float(np.mean(each)), 2) for each in rates.values())
+    rate = f"{decimals(float(np.mean(false)), 3)} / {decimals(max(false), 3)}"
+    return f"| {typed(share)} | {readings} | {name} | {rate} | {powers} |"
 
 
 def main() -> None:
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261121)
     arguments = parser.parse_args()
     began = time.perf_counter()
-    changes = " / ".join(f"{100 * change:g}" for change in CHANGES)
+    changes = " / ".join(typed(100 * change) for change in CHANGES)
     print(f"| share | readings | scale | false: mean / worst | found at {changes} % |")
     print("|---|---|---|---|---|")
     for share in SHARES:
@@ -121,7 +121,7 @@ def main() -> None:
             for name in SCALES:
                 line = line_of(name, share, readings, checks=arguments.checks, seed=arguments.seed)
                 print(line, flush=True)
-    print(f"\n{arguments.checks} checks a cell; {time.perf_counter() - began:.0f} s")
+    print(f"\n{arguments.checks} checks a cell; {integer(time.perf_counter() - began)} s")
 
 
 if __name__ == "__main__":

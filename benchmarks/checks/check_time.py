@@ -30,6 +30,7 @@ from scratch_repository import commit, git
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Framework, Run, Side
+from perfledger.rounding import decimals, percentage
 from perfledger_service.settings.check import seconds
 from perfledger_service.usecases.check.check import check
 from perfledger_service.usecases.check.measurement import CheckRequest
@@ -172,7 +173,7 @@ def parts_of_pairs(bundle: Bundle, wall_s: float) -> Iterator[tuple[str, float, 
         wall_s - steps_s - warmups_s,
         "",
     )
-    yield f"  about, of {count} imports of a framework", imports_s, f"{imports_cpu_s:.1f}"
+    yield f"  about, of {count} imports of a framework", imports_s, decimals(imports_cpu_s, 1)
 
 
 def measured_seconds(run: Run) -> float:
@@ -184,14 +185,22 @@ def print_check(bundle: Bundle, report: Report, progress: PhaseProgress) -> None
     """Print the table of one check."""
     phases = list(progress.phases())
     total_s = fsum(wall_s for _, wall_s, _ in phases)
-    print(f"| phase | wall, s | share | CPU, s |  (load {os.getloadavg()[0]:.1f})")
+    print(f"| phase | wall, s | share | CPU, s |  (load {decimals(os.getloadavg()[0], 1)})")
     print("|---|---|---|---|")
     for name, wall_s, cpu_s in phases:
-        print(f"| {name} | {wall_s:.1f} | {wall_s / total_s:.0%} | {cpu_s:.1f} |")
+        print(
+            f"| {name} | {decimals(wall_s, 1)} | {percentage(wall_s / total_s)} | "
+            f"{decimals(cpu_s, 1)} |"
+        )
         if name == PAIRS:
             for part, part_s, cpu in parts_of_pairs(bundle, wall_s):
-                print(f"| {part} | {part_s:.1f} | {part_s / total_s:.0%} | {cpu} |")
-    print(f"| in all | {total_s:.1f} | 100% | {fsum(cpu_s for *_, cpu_s in phases):.1f} |")
+                print(
+                    f"| {part} | {decimals(part_s, 1)} | {percentage(part_s / total_s)} | {cpu} |"
+                )
+    print(
+        f"| in all | {decimals(total_s, 1)} | 100% | "
+        f"{decimals(fsum(cpu_s for *_, cpu_s in phases), 1)} |"
+    )
     for line in outcomes(bundle, report):
         print(line)
     for note in bundle.notes:

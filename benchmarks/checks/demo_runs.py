@@ -26,6 +26,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from perfledger.rounding import decimals, integer
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "build" / "demo-runs.jsonl"
 FOLDER = ROOT / "build" / "demo-runs"  # the demo's own: emptied by every run
@@ -104,16 +106,19 @@ def table_of(rows: Sequence[Row]) -> Table:
         box=None,
     )
     for number, row in enumerate(rows, start=1):
-        has_interval = row.low is not None and row.high is not None
+        interval = "not known"
+        if row.low is not None and row.high is not None:
+            interval = f"{decimals(row.low, 3)} to {decimals(row.high, 3)}"
         table.add_row(
             str(number),
             f"{row.slow_outcome}{'' if row.is_found else ' (!)'}",
-            f"{row.low:.3f} to {row.high:.3f}" if has_interval else "not known",
-            f"{row.loop_ratio:.3f} ({row.loop_low:.3f} to {row.loop_high:.3f})",
+            interval,
+            f"{decimals(row.loop_ratio, 3)} ({decimals(row.loop_low, 3)} to "
+            f"{decimals(row.loop_high, 3)})",
             "yes" if row.holds_loop else "no",
             "yes" if row.agrees_with_loop else "no",
             f"{'RED: ' if row.is_red else ''}{row.innocent}",
-            f"{row.seconds:.0f} s",
+            f"{integer(row.seconds)} s",
         )
     return table
 
@@ -131,10 +136,10 @@ def totals_of(rows: Sequence[Row]) -> tuple[str, ...]:
         f"slow branch found, in its workload alone: {found_count} of {runs} {goal}",
         f"its interval contains the plain loop's ratio: {loop_count} of {runs} {goal}",
         f"the two intervals overlap: {agreeing} of {runs}",
-        f"median of the plain loops' ratios: {ratio:.3f}",
+        f"median of the plain loops' ratios: {decimals(ratio, 3)}",
         f"innocent branch red: {red} of {runs} (goal 0)",
         f"innocent branch unchanged in all metrics: {unchanged} of {runs} (goal {GREEN} of {RUNS})",
-        f"longest measuring part: {longest:.0f} s (goal {MEASURED_S} s)",
+        f"longest measuring part: {integer(longest)} s (goal {MEASURED_S} s)",
     )
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME, Metric
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, Framework, Run, Side
+from perfledger.rounding import decimals, integer
 from perfledger_baselines.estimation.interleaving import interleaved_difference
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import find_python
@@ -196,8 +197,9 @@ def print_table(
 ) -> None:
     """Print a row for each workload and metric."""
     print(
-        f"load {min(loads):.1f} to {max(loads):.1f} on {os.cpu_count()} cores; "
-        f"{seconds[True]:.0f} s in forks, {seconds[False]:.0f} s in processes of their own"
+        f"load {decimals(min(loads), 1)} to {decimals(max(loads), 1)} on {os.cpu_count()} cores; "
+        f"{integer(seconds[True])} s in forks, {integer(seconds[False])} s in processes "
+        "of their own"
     )
     print("| workload, metric | pairs | forks, % | own, % | quotient (95 %) | level |")
     print("|---|---|---|---|---|---|")
@@ -207,9 +209,11 @@ def print_table(
         shift = np.median(levels[True][key]) / np.median(levels[False][key])
         workload = key[0].partition(":")[2]
         print(
-            f"| {workload}, {key[1]} | {len(forks)} | {100 * np.std(forks, ddof=1):.2f} "
-            f"| {100 * np.std(own, ddof=1):.2f} | {ratio:.2f} ({low:.2f} to {high:.2f}) "
-            f"| {shift:.3f} |",
+            f"| {workload}, {key[1]} | {len(forks)} "
+            f"| {decimals(float(100 * np.std(forks, ddof=1)), 2)} "
+            f"| {decimals(float(100 * np.std(own, ddof=1)), 2)} | {decimals(ratio, 2)} "
+            f"({decimals(low, 2)} to {decimals(high, 2)}) "
+            f"| {decimals(shift, 3)} |",
             flush=True,
         )
 

@@ -26,6 +26,8 @@ from statistics import median
 from cpu_time_gate import CONFIGURATION, ROUNDS_PER_MS, STEP
 from scratch_repository import busy_loops, commit, git
 
+from perfledger.rounding import integer
+
 MARGIN_PERCENT = 5
 ROUNDS = 6 * ROUNDS_PER_MS
 CASES = {"unchanged": 1.0, "3 % more work": 1.03, "10 % more work": 1.1}
@@ -128,7 +130,9 @@ def main() -> None:
             for gate, counts in colours.items():
                 cells = " | ".join(str(counts[colour]) for colour in GateColour)
                 gate_seconds = median(seconds[gate])
-                print(f"| {case} | {loops} | {gate} | {cells} | {gate_seconds:.0f} |", flush=True)
+                print(
+                    f"| {case} | {loops} | {gate} | {cells} | {integer(gate_seconds)} |", flush=True
+                )
     print(json.dumps({"cores": os.cpu_count(), "load average": os.getloadavg()[0]}))
 
 

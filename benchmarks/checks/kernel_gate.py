@@ -31,6 +31,7 @@ from perfledger.kernel_times import KernelTimes, StepSeconds, WorkloadKernels
 from perfledger.metrics import KERNELS
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger.rounding import decimals
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_profiles.diff.kernel_times import kernel_times, kernels_of_side, step_seconds
@@ -159,7 +160,10 @@ def print_cost(bundles: Sequence[Bundle]) -> None:
         if seconds:
             counts = ", ".join(str(pairs_in(one)) for one in chosen)
             kind = "with" if has_kernels else "without"
-            print(f"{kind} kernels: {median(seconds):.1f} s a pair; pairs of each check: {counts}")
+            print(
+                f"{kind} kernels: {decimals(median(seconds), 1)} s a pair; pairs of each "
+                f"check: {counts}"
+            )
     for bundle in bundles:
         load = [one for one in bundle.host_findings if one.name.startswith("other programs")]
         print("; ".join(f"{one.name}: {one.detail}" for one in load))
@@ -270,7 +274,7 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
     typical = median(one.detectable or 0.0 for one in unchanged)
     print(f"\n{title}: {len(pool.steps[0])} pairs, {unchanged[0].families} families tested")
     print(f"findings without a change: {false} of {checks} checks")
-    print(f"smallest detectable change of a typical family: {100 * typical:.1f} %")
+    print(f"smallest detectable change of a typical family: {decimals(100 * typical, 1)} %")
     print("| family | % of the step | 5 % more found |\n|---|---|---|")
     shares = pool.shares()
     rates = {}
@@ -284,10 +288,15 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
             judgement = pool.judge(replace(kernels, kernels=changed))
             alarm_count += any(one.is_alarm and one.family == family for one in judgement.findings)
         rates[family] = alarm_count / (checks // 10)
-        print(f"| {family} | {100 * shares[family]:.2f} | {rates[family]:.2f} |", flush=True)
+        print(
+            f"| {family} | {decimals(100 * shares[family], 2)} | {decimals(rates[family], 2)} |",
+            flush=True,
+        )
     aimed_at = [rate for family, rate in rates.items() if TARGET[0] <= shares[family] <= TARGET[1]]
     if aimed_at:
-        print(f"families of 2 to 5 % of the step: {sum(aimed_at) / len(aimed_at):.2f} found")
+        print(
+            f"families of 2 to 5 % of the step: {decimals(sum(aimed_at) / len(aimed_at), 2)} found"
+        )
     large = list(rates)
     for kind, families in (("rename", 1), ("split", 1), ("fuse", min(3, len(large)))):
         alarms = 0

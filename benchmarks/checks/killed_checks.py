@@ -32,6 +32,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.protocol import Command
 from perfledger.records import Run, Side
+from perfledger.rounding import decimals, typed
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.files import read_bundle
@@ -225,7 +226,8 @@ def kill_once(checks: Checks, tally: Tally, *, is_resumed: bool, kill_after_s: f
         *([f"{len(left)} processes left"] if left else []),
     ]
     print(
-        f"| {tally.kills} | {kill_after_s:.1f} s | {checks.stage} | {begun} | {begun - lost} | "
+        f"| {tally.kills} | {decimals(kill_after_s, 1)} s | {checks.stage} | {begun} | "
+        f"{begun - lost} | "
         f"{', '.join(remarks)} |",
         flush=True,
     )
@@ -264,7 +266,7 @@ def main() -> int:
         if checks.run(is_resumed=False, kill_after_s=math.inf) not in ENDED:
             raise SystemExit(checks.errors)
         whole_s = time.monotonic() - began
-        print(f"a whole check took {whole_s:.1f} s\n")
+        print(f"a whole check took {decimals(whole_s, 1)} s\n")
         print("| kill | after | it was | pairs begun | saved | |\n|---|---|---|---|---|---|")
         while tally.kills < options.kills:
             resume_until_whole(
@@ -276,7 +278,7 @@ def main() -> int:
         f"\n{tally.kills} kills, {tally.pairs_in_flight} of them during a pair, which alone was "
         f"lost; {tally.losses} lost more. {tally.bundles} bundles in the end, {tally.torn} not "
         f"whole. After {tally.survivors} kills a process of the check outlived it by "
-        f"{SURVIVAL_S:g} s"
+        f"{typed(SURVIVAL_S)} s"
     )
     return tally.losses + tally.torn
 

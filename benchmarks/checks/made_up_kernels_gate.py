@@ -22,6 +22,7 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.rounding import decimals, integer
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
 from perfledger_baselines.judging.verdict import Outcome
@@ -178,12 +179,13 @@ def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.
             one.is_alarm and factors.get(one.family, 1) > 1 for one in judgement.findings
         )
     outcome_shares = ", ".join(
-        f"{outcome} {count / checks:.2f}" for outcome, count in outcomes.items()
+        f"{outcome} {decimals(count / checks, 2)}" for outcome, count in outcomes.items()
     )
-    found_share = f"{counts['found'] / checks:.2f}" if scenario.is_one else ""
-    false = " | ".join(f"{counts[name] / checks:.3f}" for name in ("outcome", "finding"))
+    found_share = decimals(counts["found"] / checks, 2) if scenario.is_one else ""
+    false = " | ".join(decimals(counts[name] / checks, 3) for name in ("outcome", "finding"))
     print(
-        f"| {scenario.name} | {100 * noise:.0f} % | {false} | {found_share} | {outcome_shares} |",
+        f"| {scenario.name} | {integer(100 * noise)} % | {false} | {found_share} | "
+        f"{outcome_shares} |",
         flush=True,
     )
 

@@ -30,6 +30,7 @@ from runner_queue_runner import CLASS, KILLER, REPOSITORY, TOKEN
 from scratch_repository import commit, git
 from sqlmodel import select
 
+from perfledger.rounding import integer
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.jobs.runner_job import RunnerJobKind, RunnerJobState
@@ -217,7 +218,8 @@ def report(site: Site, trial: Trial, kills: int, seconds: float) -> bool:
     )
     attempts = sum(job.attempts for job in jobs)
     print(
-        f"{trial.jobs} jobs, {kills} kills in {seconds:.0f} s: {len(done)} done, {own} with its "
+        f"{trial.jobs} jobs, {kills} kills in {integer(seconds)} s: {len(done)} done, "
+        f"{own} with its "
         f"own result, {len(bundles)} results stored, {attempts} attempts; {failed} of "
         f"{len(killers)} that kill their runner failed"
     )

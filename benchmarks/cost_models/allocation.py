@@ -9,6 +9,7 @@ import time
 from datetime import date, timedelta
 from decimal import Decimal
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.billing.allocated_hours import (
     DEVICES,
     days_of,
@@ -92,7 +93,10 @@ def main() -> None:
     rows = allocate(claims, (pool,), quotas={})
     heat_map(usage, labels, days)
     shared = time.perf_counter() - began - read
-    print(f"{JOBS:,} jobs into {len(rows)} rows: {read:.1f} s to read, {shared:.1f} s to share out")
+    print(
+        f"{JOBS:,} jobs into {len(rows)} rows: {decimals(read, 1)} s to read, "
+        f"{decimals(shared, 1)} s to share out"
+    )
 
 
 if __name__ == "__main__":

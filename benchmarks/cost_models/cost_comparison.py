@@ -7,6 +7,7 @@ input drawn, medians, quantiles, the chance of being cheapest. The aim is below 
 import time
 from dataclasses import replace
 
+from perfledger.rounding import decimals, percentage
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.tco.buy_vs_rent import bought_option, compare, owned_option
@@ -29,7 +30,7 @@ def compare_options() -> int:
     """Compare the ten options; return how many there were."""
     sheet, parameters = packaged_sheet(), packaged_hardware_inputs()
     owned = [
-        replace(option, name=f"{option.name} at {use:.0%}")
+        replace(option, name=f"{option.name} at {percentage(use)}")
         for server in SERVERS
         for use in (0.4, 0.7)
         for option in (owned_option(server, parameters, use=use),)
@@ -50,7 +51,10 @@ def main() -> None:
         began = time.perf_counter()
         count = compare_options()
         times.append(time.perf_counter() - began)
-    print(f"{count} options, {DRAWS} draws: {times[0]:.3f} s, again {min(times[1:]):.3f} s")
+    print(
+        f"{count} options, {DRAWS} draws: {decimals(times[0], 3)} s, again "
+        f"{decimals(min(times[1:]), 3)} s"
+    )
 
 
 if __name__ == "__main__":

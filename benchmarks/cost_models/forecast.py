@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from perfledger.rounding import decimals, integer, percentage
 from perfledger_cost_models.forecasting.forecast import QUANTILES, is_inside, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
 from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
@@ -113,8 +114,9 @@ def show_recorded(train: Path, test: Path, season: int) -> None:
     scores = [measured(past, came, season) for past, came in recorded(train, test, season)]
     inside, loss, naive = np.mean(scores, axis=0)
     print(
-        f"{train.name}: {len(scores)} series, {inside:.1%} in the 80 % interval, pinball loss "
-        f"{loss:.4f} of the mean, seasonal naive {naive:.4f}"
+        f"{train.name}: {len(scores)} series, {percentage(inside)} in the 80 % interval, "
+        "pinball loss "
+        f"{decimals(loss, 4)} of the mean, seasonal naive {decimals(naive, 4)}"
     )
 
 
@@ -147,7 +149,7 @@ def main() -> None:
         result = "held" if 0.7 <= all_inside <= 0.9 else "MISSED"
         print(f"{family:9}  all shapes  {all_inside:20.1%}  {loss:12.4f}  {naive:14.4f}  {result}")
     spent = (time.process_time() - began) / (histories * len(SHAPES) * len(Family))
-    print(f"{1000 * spent:.0f} ms of processor time a forecast")
+    print(f"{integer(1000 * spent)} ms of processor time a forecast")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfledger.rounding import decimals, percentage
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.job_logs.table import JobTable
@@ -101,9 +102,11 @@ def print_placement(placement: PlacementPolicy, runs: Sequence[Packing], seconds
     at_capacity = sum(each.allocated_at_capacity for each in runs) / len(runs)
     fragmented = sum(each.fragmented for each in runs) / len(runs)
     print(
-        f"{placement:12} {sum(shares) / len(shares):6.2%} ({min(shares):.2%} to {max(shares):.2%}),"
-        f" {at_capacity:.2%} when as much as there is was asked for; {fragmented:.2%} of what is "
-        f"free is unusable; {seconds / len(runs):.1f} s a seed",
+        f"{placement:12} {sum(shares) / len(shares):6.2%} ({percentage(min(shares))} to "
+        f"{percentage(max(shares))}),"
+        f" {percentage(at_capacity)} when as much as there is was asked for; "
+        f"{percentage(fragmented)} of what is "
+        f"free is unusable; {decimals(seconds / len(runs), 1)} s a seed",
         flush=True,
     )
 

@@ -14,6 +14,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
+from perfledger.rounding import decimals, percentage
 from perfledger_cost_models.projection.error import (
     PairClass,
     ProjectionResidual,
@@ -128,8 +129,10 @@ def print_accuracy(name: str, rows: Sequence[CheckedProjection]) -> None:
             one = accuracy_of(some)
             unknown = f" ({one.unknown} without evidence)" if one.unknown else ""
             print(
-                f"| {title} | {one.ratios}{unknown} | {one.covered_share:.1%} | {one.width:.0%} "
-                f"| {one.error:.1%} | {one.peak_error:.1%} | {one.bandwidth_error:.1%} |"
+                f"| {title} | {one.ratios}{unknown} | {percentage(one.covered_share)} | "
+                f"{percentage(one.width)} "
+                f"| {percentage(one.error)} | {percentage(one.peak_error)} | "
+                f"{percentage(one.bandwidth_error)} |"
             )
     if near:
         print(f"\n{goals_of(near, [some for _, some in classes])}")
@@ -142,7 +145,8 @@ def goals_of(
     is_met = one.covered_share >= COVERAGE and one.width <= MEDIAN_WIDTH
     is_met &= all(accuracy_of(some).is_closest() for some in classes if len(some) >= ENOUGH_RATIOS)
     return (
-        f"Goals (covered >= {COVERAGE:.0%}, width <= {MEDIAN_WIDTH:.0%}, each class closer than "
+        f"Goals (covered >= {percentage(COVERAGE)}, width <= {percentage(MEDIAN_WIDTH)}, "
+        "each class closer than "
         f"its ratios of peaks and bandwidths): {'met' if is_met else 'missed'}"
     )
 
@@ -154,8 +158,9 @@ def print_ratios(rows: Sequence[CheckedProjection]) -> None:
         ratio, projection = each.published, each.projection
         print(
             f"| {ratio.round} | {ratio.workload} {ratio.scenario} x{ratio.accelerators} "
-            f"| {ratio.source_device} | {ratio.target_device} | {ratio.speed:.2f} "
-            f"| {projection.speed:.2f} | {projection.low:.2f} to {projection.high:.2f} "
+            f"| {ratio.source_device} | {ratio.target_device} | {decimals(ratio.speed, 2)} "
+            f"| {decimals(projection.speed, 2)} | {decimals(projection.low, 2)} to "
+            f"{decimals(projection.high, 2)} "
             f"| {'yes' if each.is_covered else 'no'} |"
         )
 

@@ -27,6 +27,7 @@ from random import Random
 
 from packing_experiment import pack, read_pods
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.job_logs.table import Job, JobTable, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
@@ -77,11 +78,13 @@ def print_allocations(folder: Path, workloads: list[str], seeds: int) -> None:
             runs = [pack(jobs, cluster, placement, seed=seed) for seed in range(seeds)]
             ours[name] = 100 * sum(each.allocated for each in runs) / seeds
         theirs = published[workload]
-        cells = (f"{name[3:]} {ours[name]:.2f}/{theirs[name]:.2f}" for name in ours)
+        cells = (
+            f"{name[3:]} {decimals(ours[name], 2)}/{decimals(theirs[name], 2)}" for name in ours
+        )
         print(f"{workload:27}", *cells, sep="  ", flush=True)
         worst = max(worst, *(abs(ours[name] - theirs[name]) for name in ours))
         wrong += swapped(ours, theirs)
-    print(f"farthest {worst:.2f} points; {wrong} pairs of placements in another order")
+    print(f"farthest {decimals(worst, 2)} points; {wrong} pairs of placements in another order")
 
 
 def allocations(folder: Path) -> Mapping[str, Mapping[str, float]]:

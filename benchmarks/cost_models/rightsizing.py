@@ -36,6 +36,7 @@ from simulated_servers import KINDS, FloatArray, Kind, Truth, latencies
 
 from perfledger.load import MAX_REQUESTS
 from perfledger.measuring.load_generator import SHARES
+from perfledger.rounding import integer, percentage
 from perfledger_baselines.estimation.latency_quantiles import latency_quantile
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.serving.closed_loop_latency import SCREENING_SPREAD, closed_loop_model
@@ -288,7 +289,7 @@ def print_cases(each: int, requests: Sequence[int]) -> None:
     truths = {kind: Truth(kind, 10_000 + number) for number, kind in enumerate(KINDS)}
     sampled_cases = list(cases(each, 1, truths))
     true_costs = [true_cost(case, truths) for case in sampled_cases]
-    print(f"the truth after {time.perf_counter() - began:.0f} s", flush=True)
+    print(f"the truth after {integer(time.perf_counter() - began)} s", flush=True)
     costs = [cost for cost, _ in true_costs]
     curves: list[list[LoadCurve]] = []
     for count in requests:
@@ -314,12 +315,13 @@ def print_cases(each: int, requests: Sequence[int]) -> None:
         ]
         print_shares(f"  {name}", mine)
     print(
-        f"target: right >= {TARGET:.0%}; the truth is not told in "
+        f"target: right >= {percentage(TARGET)}; the truth is not told in "
         f"{sum(not is_told for _, is_told in true_costs)} cases\n"
         f"asked for in {len(request_log.rounds)} cases, "
-        f"{statistics.median(request_log.rounds or [0]):.0f} times and "
-        f"{statistics.median(request_log.requests or [0]):,.0f} requests in the middle, "
-        f"{max(request_log.requests, default=0):,} at most\n{time.perf_counter() - began:.0f} s"
+        f"{integer(statistics.median(request_log.rounds or [0]))} times and "
+        f"{integer(statistics.median(request_log.requests or [0]))} requests in the middle, "
+        f"{max(request_log.requests, default=0):,} at "
+        f"most\n{integer(time.perf_counter() - began)} s"
     )
 
 
@@ -347,11 +349,12 @@ def print_closed() -> None:
         ]
         errors += error_pairs
         pairs = zip(CLOSED_SHARES, error_pairs, strict=True)
-        shares = ", ".join(f"{share:.0%} {error:+.1%}" for share, error in pairs)
+        shares = ", ".join(f"{percentage(share)} {error:+.1%}" for share, error in pairs)
         print(f"{kind.slots:2} slots, variation {kind.variation}: {shares}", flush=True)
     rms = math.sqrt(sum(error**2 for error in errors) / len(errors))
     print(
-        f"root mean square {rms:.1%}; taken for it: {SCREENING_SPREAD:.0%}, times cv2 / slots "
+        f"root mean square {percentage(rms)}; taken for it: "
+        f"{percentage(SCREENING_SPREAD)}, times cv2 / slots "
         "where that is above one"
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfledger.rounding import decimals, percentage
 from perfledger_cost_models.job_logs.table import Job, JobTable, table_of
 from perfledger_cost_models.queueing.queue_formulas import mmc
 from perfledger_cost_models.scheduling.cluster import equal_nodes
@@ -45,7 +46,9 @@ def made_up(count: int, *, nodes: int = NODES, seed: int = 1) -> JobTable:
 def print_policies(count: int, nodes: int, names: Sequence[str]) -> None:
     began = time.process_time()
     jobs = made_up(count, nodes=nodes)
-    print(f"{count:,} jobs, drawn in {time.process_time() - began:.1f} s of processor time")
+    print(
+        f"{count:,} jobs, drawn in {decimals(time.process_time() - began, 1)} s of processor time"
+    )
     print("policy            seconds  conserved  mean wait, s  P95 wait, s  in use")
     for policy in (each for each in POLICIES if not names or each.name in names):
         began = time.process_time()
@@ -76,7 +79,8 @@ def print_against_formula() -> None:
     exact = mmc(arrivals_per_s=rate, service_s=SERVICE_S, servers=SERVERS).wait_s
     mean = sum(means) / len(means)
     print(
-        f"M/M/{SERVERS} at {SHARE:.0%}: {mean:.1f} s against {exact:.1f} s: {mean / exact - 1:+.2%}"
+        f"M/M/{SERVERS} at {percentage(SHARE)}: {decimals(mean, 1)} s against "
+        f"{decimals(exact, 1)} s: {mean / exact - 1:+.2%}"
     )
 
 

@@ -39,6 +39,7 @@ from trace_seeds import SCRIPTS, made_seeds, rebuilt
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger.rounding import decimals, integer
 from perfledger_profiles.formats import READERS, ProfileFormat, detect_format, read_profile
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.gzip_input import unpack_gzip
@@ -106,7 +107,7 @@ def main() -> int:
         failure for many in chunks_by_format.values() for one in many for failure in one.failures
     ]
     console.print(table(chunks_by_format))
-    console.print(f"{share * len(formats):,} inputs in {time.perf_counter() - began:.0f} s")
+    console.print(f"{share * len(formats):,} inputs in {integer(time.perf_counter() - began)} s")
     for failure in failures[:SHOWN]:
         again = f"--seed {options.seed} --format {failure.format} --reproduce {failure.number}"
         console.print(f"{failure.outcome}: {again}\n{failure.what}", markup=False)
@@ -183,7 +184,7 @@ def tried(format_: ProfileFormat, numbers: Sequence[int], seed: int, seeds: Seed
             took = time.process_time() - began
             slowest = max(slowest, took)
             if outcome in (Outcome.ANSWER, Outcome.REFUSED) and took > SECONDS:
-                outcome, what = Outcome.SLOW, f"{took:.2f} s"
+                outcome, what = Outcome.SLOW, f"{decimals(took, 2)} s"
             counts[outcome] += 1
             if outcome in (Outcome.UNCAUGHT, Outcome.SLOW):
                 failures.append(Failure(format_, number, outcome, what))
@@ -260,7 +261,7 @@ def table(chunks_by_format: Mapping[ProfileFormat, Sequence[Chunk]]) -> Table:
     for format_, many in chunks_by_format.items():
         counts = [str(sum(one.counts.get(each, 0) for one in many)) for each in Outcome]
         slowest = max((one.slowest_seconds for one in many), default=0.0)
-        result_table.add_row(format_, *counts, f"{1000 * slowest:.0f} ms")
+        result_table.add_row(format_, *counts, f"{integer(1000 * slowest)} ms")
     return result_table
 
 

@@ -24,6 +24,7 @@ from trace_mutations import mutated
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.rounding import decimals
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
 from perfledger_service.errors import UsageError
@@ -116,7 +117,7 @@ def tried(reader: FuzzedReader, data: bytes, *, seconds_per_byte: float) -> Fuzz
         seconds = min(seconds, time.thread_time() - began)
         if seconds <= seconds_per_byte * size:
             return FuzzedInput(seconds, len(data), "")
-    return FuzzedInput(seconds, len(data), f"{seconds:.3f} s for {len(data)} bytes")
+    return FuzzedInput(seconds, len(data), f"{decimals(seconds, 3)} s for {len(data)} bytes")
 
 
 def main() -> int:
@@ -135,7 +136,7 @@ def main() -> int:
         rates = [
             one.seconds / one.size_bytes * 1e6 for one in results if one.size_bytes >= MIN_BYTES
         ]
-        table.add_row(reader.name, str(count), str(len(bad)), f"{max(rates, default=0.0):.2f}")
+        table.add_row(reader.name, str(count), str(len(bad)), decimals(max(rates, default=0.0), 2))
         failures += bad
     console = Console()
     console.print(table)

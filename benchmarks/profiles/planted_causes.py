@@ -29,6 +29,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from perfledger.profile import Profile
 from perfledger.records import Framework, Side
+from perfledger.rounding import decimals, integer, percentage
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_profiles.diff.diff import explain
 from perfledger_profiles.torch_profiler.kineto import read_kineto
@@ -166,10 +167,11 @@ def row(one: Answer) -> str:
     if first is not None and first.reason:
         cause_words += f" ({first.reason})"
     return (
-        f"| {one.kind.name} | {1e3 * explanation.base_step_seconds:.2f} | "
-        f"{1e3 * explanation.head_step_seconds:.2f} | {cause_words} | "
+        f"| {one.kind.name} | {decimals(1e3 * explanation.base_step_seconds, 2)} | "
+        f"{decimals(1e3 * explanation.head_step_seconds, 2)} | {cause_words} | "
         f"{'yes' if one.is_first_right else 'NO'} | "
-        f"{one.explained:.0%} | {'' if explanation.is_attributable else explanation.note} | "
+        f"{percentage(one.explained)} | "
+        f"{'' if explanation.is_attributable else explanation.note} | "
         f"{'yes' if first is not None and first.suggestion else ''} |"
     )
 
@@ -184,7 +186,7 @@ def summary(answers: Sequence[Answer]) -> tuple[str, bool]:
     attributed = sum(one.explanation.is_attributable for one in planted)
     text = (
         f"the planted cause is first in {first} of {len(planted)}; the named causes explain at "
-        f'least {EXPLAINED_GOAL:.0%}, or the answer is "not attributable", in {honest} of '
+        f'least {percentage(EXPLAINED_GOAL)}, or the answer is "not attributable", in {honest} of '
         f"{len(planted)} ({attributed} attributed); silent on the same code in {silent} of "
         f"{len(same)}"
     )
@@ -219,7 +221,9 @@ def main() -> int:
     text, is_met = summary(answers)
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
     seconds = time.perf_counter() - started
-    print(f"\n{text}; seed {arguments.seed}; load {load:.1f} per core; {seconds:.0f} s")
+    print(
+        f"\n{text}; seed {arguments.seed}; load {decimals(load, 1)} per core; {integer(seconds)} s"
+    )
     return 0 if is_met else 1
 
 

@@ -26,6 +26,7 @@ from hta_breakdown import TemporalBreakdown, Work, temporal_breakdown, temporal_
 from tensorboard_overview import tensorboard_overview
 
 from perfledger.records import Side
+from perfledger.rounding import digits, typed
 from perfledger_profiles.formats import ProfileFormat, detect_format, read_profile
 from perfledger_profiles.hardware.occupancy import occupancy_of
 from perfledger_profiles.parsing.errors import ProfileError
@@ -82,7 +83,10 @@ def main() -> int:
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         for one in compare_file(path, expected.get(path.name, {})):
             missed += one.farthest > one.limit
-            cells = f"{one.figures:,} | {one.farthest:.4g} {one.unit} | {one.limit:g} {one.unit}"
+            cells = (
+                f"{one.figures:,} | {digits(one.farthest, 4)} {one.unit} | "
+                f"{typed(one.limit)} {one.unit}"
+            )
             print(f"| {path.name} | {one.kind} | {cells} |")
     print(f"\n{missed} beyond their limits")
     return 1 if missed else 0

@@ -24,6 +24,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from perfledger.rounding import decimals, integer, typed
+
 MANY_EVENTS = 1_000_000
 GOALS = {"time": 14.0, "memory": 0.25, "time of many events": 25.0, "diff": 2.0}
 
@@ -122,17 +124,23 @@ def measure(
 def show(measurements: dict[str, list[Measured]], goal: str) -> None:
     print("| | seconds, min / median | CPU seconds, min / median | peak MB |\n|---|---|---|---|")
     for name, many in measurements.items():
-        cells = [" / ".join(f"{value:.3f}" for value in of(many)) for of in (wall, cpu)]
-        print(f"| {name} | {' | '.join(cells)} | {peak(many) / 1e6:.0f} |")
+        cells = [" / ".join(decimals(value, 3) for value in of(many)) for of in (wall, cpu)]
+        print(f"| {name} | {' | '.join(cells)} | {integer(peak(many) / 1e6)} |")
     if "peer" not in measurements:
         print("traceinsight: not installed (--peer-python)\n")
         return
     ours, peers = measurements["perfledger"], measurements["peer"]
     for label, of in (("time", wall), ("CPU time", cpu)):
         low, middle = (theirs / mine for theirs, mine in zip(of(peers), of(ours), strict=True))
-        print(f"\n{label}: {low:.1f}x (min), {middle:.1f}x (median) faster; goal {GOALS[goal]:g}x")
+        print(
+            f"\n{label}: {decimals(low, 1)}x (min), {decimals(middle, 1)}x (median) "
+            f"faster; goal {typed(GOALS[goal])}x"
+        )
     same = "the same figures" if ours[0].figures == peers[0].figures else "OTHER FIGURES"
-    print(f"peak memory: {peak(ours) / peak(peers):.2f} of its; goal {GOALS['memory']:g}; {same}\n")
+    print(
+        f"peak memory: {decimals(peak(ours) / peak(peers), 2)} of its; goal "
+        f"{typed(GOALS['memory'])}; {same}\n"
+    )
 
 
 def wall(many: Sequence[Measured]) -> tuple[float, float]:
@@ -245,14 +253,15 @@ def main() -> None:
             scripts["peer"] = (options.peer_python, PEER)
         all_scripts = {**scripts, "perfledger, the whole profile": (sys.executable, PROFILE)}
         label = trace.name if options.trace else "a made-up trace"
-        print(f"{label}, {trace.stat().st_size / 1e6:.1f} MB packed:\n")
+        print(f"{label}, {decimals(trace.stat().st_size / 1e6, 1)} MB packed:\n")
         show(measure(all_scripts, trace, options.rounds), "time")
         many = repeated(trace, folder, MANY_EVENTS)
         print(f"the same repeated to {MANY_EVENTS:,} events:\n")
         show(measure(all_scripts, many, max(1, options.rounds // 3)), "time of many events")
         answer = child(sys.executable, DIFF, trace)
         print(
-            f"reading two and their diff: {answer.figures[0]:.2f}x reading; goal {GOALS['diff']:g}x"
+            f"reading two and their diff: {decimals(answer.figures[0], 2)}x reading; "
+            f"goal {typed(GOALS['diff'])}x"
         )
 
 

@@ -18,6 +18,7 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle, FleetUse, Plan, PricingConfig
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
+from perfledger.rounding import integer
 from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.observations import pack, series_key
 from perfledger_service.store.tables import (
@@ -65,7 +66,7 @@ class FilledStore:
         mib = self._path.stat().st_size / 2**20
         return (
             f"{self.checks:,} checks, {observations:,} observations, "
-            f"{observations * SAMPLES:,} samples, {mib:,.0f} MiB of SQLite"
+            f"{observations * SAMPLES:,} samples, {integer(mib)} MiB of SQLite"
         )
 
     @property

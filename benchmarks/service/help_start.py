@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from perfledger.rounding import decimals
 from perfledger_service.cli.groups import ROOT, Group
 
 GOAL = 1.5
@@ -68,8 +69,10 @@ def main() -> None:
         ratios[path] = ratio(path, is_group=is_group, pairs=options.pairs)
         print(f"{ratios[path]:5.2f}x  perfledger {' '.join((*path, '--help'))}")
     worst = max(ratios.values())
-    print(f"{len(ratios)} helps: median {statistics.median(ratios.values()):.2f}x", end=", ")
-    print(f"worst {worst:.2f}x, goal {GOAL}x")
+    print(
+        f"{len(ratios)} helps: median {decimals(statistics.median(ratios.values()), 2)}x", end=", "
+    )
+    print(f"worst {decimals(worst, 2)}x, goal {GOAL}x")
     sys.exit(worst > GOAL)
 
 

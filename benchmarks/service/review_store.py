@@ -12,6 +12,8 @@ from pathlib import Path
 
 from filled_store import filled_store
 
+from perfledger.rounding import decimals, typed
+
 GOAL_S = 60.0
 EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
 
@@ -29,8 +31,9 @@ def main() -> None:
         seconds, cpu = time.perf_counter() - start, os.times().children_user - cpu
         print(f"{store.size}:")
     print(
-        f"  review in all five forms {seconds:.1f} s, {cpu:.1f} s of processor time "
-        f"(goal < {GOAL_S:g} s)"
+        f"  review in all five forms {decimals(seconds, 1)} s, {decimals(cpu, 1)} s of "
+        "processor time "
+        f"(goal < {typed(GOAL_S)} s)"
     )
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from filled_store import DAYS, REPOSITORY, START, FilledStore, filled_store
 from upload import TOKEN, bundle, perfledger
 
+from perfledger.rounding import decimals, integer
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.events.search import search_events
@@ -92,8 +93,9 @@ def measure_memory(service: subprocess.Popen[str], url: str) -> None:
                 upload = answer.raise_for_status().json()
     most = memory_mb(service, "VmHWM:")
     print(
-        f"memory: {at_rest:.0f} MB at rest, at most {most:.0f} MB in {SERVED_UPLOADS} uploads of "
-        f"{2 * MANY_WORKLOADS:,} series (goal {MEMORY_GOAL_MB:.0f} MB)\n"
+        f"memory: {integer(at_rest)} MB at rest, at most {integer(most)} MB in "
+        f"{SERVED_UPLOADS} uploads of "
+        f"{2 * MANY_WORKLOADS:,} series (goal {integer(MEMORY_GOAL_MB)} MB)\n"
     )
 
 
@@ -136,9 +138,10 @@ def measure_judging(store: FilledStore) -> None:
     engine.dispose()
     print(
         f"judging {2 * MANY_WORKLOADS:,} series, processor time: median "
-        f"{statistics.median(judging_ms[1:]):.0f} ms, p95 {np.quantile(judging_ms[1:], 0.95):.0f} "
-        f"ms (goal {JUDGING_GOAL_MS:.0f} ms)\n"
-        f"searching the history of the default branch: {search_s:.1f} s\n"
+        f"{integer(statistics.median(judging_ms[1:]))} ms, p95 "
+        f"{integer(np.quantile(judging_ms[1:], 0.95))} "
+        f"ms (goal {integer(JUDGING_GOAL_MS)} ms)\n"
+        f"searching the history of the default branch: {decimals(search_s, 1)} s\n"
     )
 
 

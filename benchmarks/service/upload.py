@@ -24,6 +24,7 @@ import httpx
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.rounding import decimals, integer
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
@@ -107,7 +108,7 @@ def measure(url: str, token: str) -> None:
     print(
         f"{UPLOADS} bundles of {2 * WORKLOADS} metrics x {PAIRS * SAMPLES} samples a side,", end=" "
     )
-    print(f"{len(bundles[0]) / 1000:.0f} kB each; medians, and as multiples of a bare request")
+    print(f"{integer(len(bundles[0]) / 1000)} kB each; medians, and as multiples of a bare request")
     for name, values in (
         ("bare request (/healthz)", bare),
         ("reading the bundle alone", reading),
@@ -135,7 +136,8 @@ def measure_processor_time(url: str) -> None:
     counted = sorted(times_ms[FIRST_UPLOADS:])
     print(f"\nprocessor time of an upload of {FEW_WORKLOADS} workloads, received, judged, stored:")
     print(
-        f"  median {statistics.median(counted):.1f} ms, from {counted[0]:.1f} to {counted[-1]:.1f}"
+        f"  median {decimals(statistics.median(counted), 1)} ms, from "
+        f"{decimals(counted[0], 1)} to {decimals(counted[-1], 1)}"
     )
 
 

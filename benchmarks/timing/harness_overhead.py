@@ -17,6 +17,7 @@ from perfledger.measuring.step_samples import measure
 from perfledger.meters.clock import HostClock
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import MeasuringEffort
+from perfledger.rounding import decimals, percentage
 
 GOAL_US = 2.0  # per step, more than the bare loop
 GOAL_SHARE = 0.001  # of a step of 10 ms
@@ -99,8 +100,13 @@ def main() -> None:
             f"{name:>6} {bare_us:>8.2f} {harness_us:>8.2f} {more_us:>8.2f} {share:>9.4%} "
             f"{mean_us:>10.2f}"
         )
-    print(f"goal: less than {GOAL_US} µs more per step, less than {GOAL_SHARE:.1%} of 10 ms;")
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores: where others run on")
+    print(
+        f"goal: less than {GOAL_US} µs more per step, less than {percentage(GOAL_SHARE)} of 10 ms;"
+    )
+    print(
+        f"load average {decimals(os.getloadavg()[0], 1)} on {os.cpu_count()} cores: "
+        "where others run on"
+    )
     print("them too, caches are cold after 10 ms, and both loops pay for every line of code")
     os.close(reader)
 

@@ -28,6 +28,7 @@ from torch.utils.benchmark import Timer
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.meters.clock import HostClock
 from perfledger.protocol import MeasuringEffort
+from perfledger.rounding import decimals, percentage
 
 GOAL = 0.01
 SECONDS = 0.1  # of each timer in a round: a core may change its speed from one to the next
@@ -139,7 +140,10 @@ def main() -> None:
         for place in () if arguments.wall else CLOCKS:
             clocks.enter_context(patch(place, time.thread_time))
         compare(arguments.rounds)
-    print(f"goal: within {GOAL:.0%}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()}")
+    print(
+        f"goal: within {percentage(GOAL)}; load average "
+        f"{decimals(os.getloadavg()[0], 1)} on {os.cpu_count()}"
+    )
 
 
 def compare(rounds: int) -> None:
