@@ -54,13 +54,13 @@ def test_what_is_below_its_mark_is_no_trigger(operation):
 
 
 def test_copies_back_are_counted_with_their_share_and_calls():
-    (found,) = advice(step(op(TO_HOST, 0.2, Bucket.COPY, count=12.0)))
+    (found_advice,) = advice(step(op(TO_HOST, 0.2, Bucket.COPY, count=12.0)))
 
     assert (
-        found.trigger
+        found_advice.trigger
         == f"20 % of the step is exposed copies to the host ({TO_HOST[:11]}; 12 calls)"
     )
-    assert found.saved_share == pytest.approx(0.2)
+    assert found_advice.saved_share == pytest.approx(0.2)
 
 
 def test_a_sum_of_kernels_does_not_show_what_is_exposed():

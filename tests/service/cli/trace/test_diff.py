@@ -123,12 +123,12 @@ def test_recordings_of_different_lengths_are_compared_by_what_repeats_in_both(tr
     short, long = write("short.json", a_recording(6)), write("long.json", a_recording(24))
     slow = write("slow.json", a_recording(24, second_us=540))
 
-    shown = " ".join(trace("diff", short, slow).split())
+    output = " ".join(trace("diff", short, slow).split())
     same, slower = (
         json.loads(trace("diff", short, one, "--format", "json")) for one in (long, slow)
     )
 
-    assert "one repeat of the 2 kernels that both files repeat counts as a step" in shown
+    assert "one repeat of the 2 kernels that both files repeat counts as a step" in output
     assert same["iteration_kernels"] == 2
     assert slower["explanation"]["causes"][0]["name"] == "relu"
     assert slower["explanation"]["causes"][0]["delta_seconds"] == pytest.approx(40e-6)
