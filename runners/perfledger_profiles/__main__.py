@@ -29,6 +29,7 @@ from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.breakdown import MAX_CALL_TIMES
 from perfledger_profiles.torch_profiler.recorded_shapes import with_shapes
 from perfledger_profiles.torch_profiler.step_record import read_step_record, with_step_record
 from perfledger_profiles.xla.hlo_programs import read_programs
@@ -38,8 +39,6 @@ from perfledger_profiles.xla.source_lines import instruction_lines, with_instruc
 AUTO = "auto"
 # The agent accepts no more; the largest profile seen so far is half a megabyte.
 MAX_ANSWER_BYTES = 16 * 2**20
-# Times of an operation in a step; more are not printed. Two hundred operations of a thousand steps.
-MAX_STEP_TOTALS = 200_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,7 +102,7 @@ def _read_windows(options: argparse.Namespace) -> Sequence[Profile]:
 
 def _step_totals(profile: Profile) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Return the seconds of each operation in each step, as of one call; empty if too many."""
-    if len(profile.call_times) * len(profile.operations) > MAX_STEP_TOTALS:
+    if len(profile.call_times) * len(profile.operations) > MAX_CALL_TIMES // 5:
         return ()
     return tuple(tuple((fsum(calls),) for calls in step) for step in profile.call_times)
 

@@ -191,6 +191,17 @@ _SIGNATURES = tuple(
         (ProfileFormat.XPLANE, rb"\A\x0a[\s\S]{2,4096}?(?:/host:|/device:|Task Environment)"),
     )
 )
+# Files of known tools that no reader understands, and what to do instead.
+_NOT_UNDERSTOOD = (
+    (
+        re.compile(rb'"Ascend Hardware"|"Physic Stream Id"|"ts":\s*"\d{13,}\.\d+"'),
+        "it is a trace of Ascend's profiler (trace_view.json), whose events have no category",
+    ),
+    (
+        re.compile(rb'\A"?Domain"?,"?Function"?,'),
+        "it lists host calls of rocprofv3: give its kernel_trace.csv, JSON or rocpd file",
+    ),
+)
 # Used if the content does not decide, as for a damaged file.
 _NAMES = (
     (ProfileFormat.XPLANE, re.compile(r"\.xplane\.pb$")),
@@ -211,11 +222,16 @@ _NAMES = (
 def detect_format(head: bytes, name: str) -> ProfileFormat:
     """Return a file's format by its first bytes (packed or plain), else by its name.
 
-    Raises ProfileError, which lists the supported formats, if neither decides.
+    Raises ProfileError, which lists the supported formats, if neither decides, or says what the
+    file is if no reader understands it.
     """
     text = unpack_gzip_head(head, max_bytes=HEAD_BYTES)
     if encoding_of(text) != UTF_8:
         text = text.decode(encoding_of(text), errors="replace").encode()
+    reason = next((why for pattern, why in _NOT_UNDERSTOOD if pattern.search(text)), "")
+    if reason:
+        msg = f"{name} is not understood: {reason}"
+        raise ProfileError(msg)
     by_content = next((sign.format for sign in _SIGNATURES if sign.pattern.search(text)), None)
     named = (format_ for format_, pattern in _NAMES if pattern.search(name.casefold()))
     by_content = by_content or next(named, None)

@@ -9,12 +9,11 @@ from perfledger_profiles.timeline.breakdown import (
     OUTSIDE_OPERATIONS,
     longest_operations,
 )
+from perfledger_profiles.timeline.step_windows import MIN_REPEATS
 
 # Most operations that are compared with each other. The readers keep 200, but an untrusted bundle
 # may have thousands, and some stages compare each operation with all others.
 MAX_COMPARED = 500
-# Repeats of a sequence of kernels in a recording: two may be a coincidence.
-MIN_ITERATIONS = 3
 
 
 def by_iteration(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
@@ -25,7 +24,7 @@ def by_iteration(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """
     kernels = {profile.iteration_kernels for profile in profiles}
     is_known = all(
-        not profile.has_steps and profile.iterations >= MIN_ITERATIONS for profile in profiles
+        not profile.has_steps and profile.iterations >= MIN_REPEATS for profile in profiles
     )
     return tuple(map(_one_iteration, profiles)) if is_known and len(kernels) == 1 else ()
 

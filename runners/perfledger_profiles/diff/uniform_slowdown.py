@@ -18,8 +18,8 @@ MAX_COMMON_RATIO = 1.25
 # With fewer operations, all may belong to a change of the code.
 MIN_COMMON_OPERATIONS = 8
 # A median absolute deviation as the standard deviation of a normal distribution.
-MAD_TO_SD = 1.4826
-SD_IN_95 = 1.96  # standard deviations on each side of its mean, for 95 % of it
+_MAD_TO_SD = 1.4826
+_SD_IN_95 = 1.96  # standard deviations on each side of its mean, for 95 % of it
 
 
 def with_uniform_slowdown(
@@ -66,8 +66,8 @@ def difference_of_recordings(changes: Sequence[OperationChange], *, floor_s: flo
         return 0.0
     logs = [log(change.head_seconds / change.base_seconds) for change in same_work]
     centre = median(logs)
-    sd = MAD_TO_SD * median(abs(one - centre) for one in logs)
-    return -expm1(-abs(centre) - SD_IN_95 * sd)
+    sd = _MAD_TO_SD * median(abs(one - centre) for one in logs)
+    return -expm1(-abs(centre) - _SD_IN_95 * sd)
 
 
 def _same_work(changes: Sequence[OperationChange], *, floor_s: float) -> list[OperationChange]:

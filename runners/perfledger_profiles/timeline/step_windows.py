@@ -45,6 +45,9 @@ NO_WORK_OF_DEVICES = (
     "the file lists devices, but neither their work nor launches: operators count as the "
     "CPU's work, which is wrong if they ran on a device that was not recorded"
 )
+NO_WORK_RECORDED = (
+    "the file lists devices, but neither their work nor launches on them: what they did is unknown"
+)
 ONLY_COLLECTIVES = (
     "the file has collectives and nothing else: whether compute hides them, and what the devices "
     "do between them, is unknown"
@@ -226,8 +229,10 @@ def notes_on_missing_work(trace: Trace) -> tuple[str, ...]:
         return (NO_DEVICE_WORK,)
     if trace.name.size and _is_only_collectives(trace):
         return (ONLY_COLLECTIVES,)
-    is_unused = bool(trace.devices) and not trace.is_device_work.any()
-    return (NO_WORK_OF_DEVICES,) if is_unused else ()
+    if not trace.devices or trace.is_device_work.any():
+        return ()
+    has_operators = bool((trace.kind == CallKind.OPERATOR).any())
+    return (NO_WORK_OF_DEVICES if has_operators else NO_WORK_RECORDED,)
 
 
 def _is_only_collectives(trace: Trace) -> bool:

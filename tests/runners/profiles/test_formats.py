@@ -242,3 +242,16 @@ def test_the_device_of_a_recording_is_chosen(tmp_path):
 
 def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_profiles, Path(__file__).with_name("field_bounds.txt"))
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (b'[{"name": "process_name", "pid": 3, "args": {"name": "Ascend Hardware"}}]', "Ascend"),
+        (b'[{"ph": "X", "name": "MatMul", "ts": "1742490378358140.950", "dur": 2}]', "Ascend"),
+        (b'"Domain","Function","Process_Id","Thread_Id"\n', "kernel_trace.csv"),
+    ],
+)
+def test_a_known_file_that_is_not_understood_is_named(head, reason):
+    with pytest.raises(ProfileError, match=f"^file is not understood: it .*{reason}"):
+        detect_format(head, "file")

@@ -55,7 +55,7 @@ def test_the_time_of_each_operation_in_each_step_is_printed_on_request(
         return [step[names.index("aten::mm")] for step in profile["call_times"]]
 
     assert totals() == [[pytest.approx(seconds)] for seconds in (32e-6, 34e-6, 36e-6)]
-    monkeypatch.setattr(command, "MAX_STEP_TOTALS", 5)
+    monkeypatch.setattr(command, "MAX_CALL_TIMES", 25)
     assert totals() == []
 
 

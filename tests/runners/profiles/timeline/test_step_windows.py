@@ -10,11 +10,14 @@ from perfledger_profiles.timeline.step_windows import (
     ITERATIONS,
     LENT_STEPS,
     NO_STEPS,
+    NO_WORK_OF_DEVICES,
+    NO_WORK_RECORDED,
     ONLY_COLLECTIVES,
     SHORT_WINDOW,
     STUB,
     is_host_known,
     iterations_of,
+    notes_on_missing_work,
     period_of,
     steps_of,
 )
@@ -294,3 +297,11 @@ def test_a_period_of_sequences_that_begin_alike_is_found(text):
     names = [ord(letter) for letter in text]
 
     assert period_of(np.array(names)) == shortest_repeat(names)
+
+
+def test_listed_devices_without_work_and_operators_are_not_called_a_cpus_work(trace):
+    trace.header = {"deviceProperties": [{"id": 0, "name": "Tesla T4"}]}
+    trace.add("cudaGetDeviceProperties", 0, 5, cat="cuda_runtime")
+
+    assert notes_on_missing_work(trace.columns()) == (NO_WORK_RECORDED,)
+    assert notes_on_missing_work(trace.add("aten::mm", 5, 5).columns()) == (NO_WORK_OF_DEVICES,)
