@@ -1,4 +1,7 @@
-"""Writes the migration that a change of `store/tables.py` needs: `make migration NAME="…"`."""
+"""Writes the migration that a change of the tables needs: `make migration NAME="…"`.
+
+It sees the tables of the modules in `store/maintenance/table_modules.py`.
+"""
 
 import re
 import sys

@@ -37,8 +37,6 @@ def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
     """Read a file whole and unpacked, with its name.
 
     Raises NotFoundError, TooLargeError and UsageError.
-
-    Raises NotFoundError, TooLargeError and UsageError.
     """
     data = read_bytes(path, most_bytes=most_bytes)
     content = unpack(data, str(path), most_bytes=most_bytes)
