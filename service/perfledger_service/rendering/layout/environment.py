@@ -23,9 +23,9 @@ _ENVIRONMENT = Environment(
 _FILTERS: dict[str, Any] = _ENVIRONMENT.filters
 _FILTERS.update(
     clean=escape.clean,
-    clean_sentence=escape.clean_sentence,
     code=escape.code,
     fence=escape.fence,
+    html_sentence=escape.html_sentence,
     path=escape.path,
     prose=escape.prose,
     query_value=escape.query_value,
