@@ -31,8 +31,11 @@ def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
         return ()
     figures = [_figures(device) for device in devices]
     slowest = slowest_device(devices)
+    longest_s = max(device.step_seconds for device in devices)
+    # Of steps that count as equally long, the others wait for a device whose step may be shorter.
+    mark = "slowest" if slowest.step_seconds == longest_s else "straggler"
     rows = [
-        _device_row(device.name, one, device.overlap, mark="slowest" if device is slowest else "")
+        _device_row(device.name, one, device.overlap, mark=mark if device is slowest else "")
         for device, one in zip(devices, figures, strict=True)
     ]
     columns = list(zip(*figures, strict=True))

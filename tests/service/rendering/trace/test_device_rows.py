@@ -44,6 +44,7 @@ def test_among_steps_of_one_length_the_others_wait_for_the_one_that_works_longes
     second = step("device 1", compute=0.9, communication=0.1)
 
     assert slowest_device([first, second]) is second
+    assert [row.mark for row in device_rows([first, second])] == ["", "straggler", "", ""]
 
 
 def test_the_longest_step_is_the_slowest_whatever_it_is_spent_on():
