@@ -2,13 +2,15 @@
 
 python benchmarks/baselines/history_detectors.py [--series 16] [--seed N] [--data DIR] [--peers]
 
-Each detector sees the same series: nine kinds of noise, and six held out that no rule was made for,
-three lengths, with one to three steps of 0.5 to 10 % or with none; and eight weeks with a daily and
-weekly cycle, without their times and with. A place counts within five commits. With --data,
-recorded noise instead (recorded_noise.py): each source, and all but each. No rule has a parameter
-per source. With --peers also Apache Otava, MongoDB's E-divisive and ruptures, where they are
-installed (`pip install apache-otava ruptures
-signal-processing-algorithms`): they are no dependency. Speed is a ratio in one run.
+Each detector sees the same series: nine kinds of noise, and six more that no rule was made for, in
+three lengths, with one to three steps of 0.5 to 10 % or with none. Further series last eight weeks
+and have a daily and weekly cycle; they are judged with and without their times. A change counts as
+found if its place is within five commits.
+
+--data uses recorded noise instead (recorded_noise.py): each source alone, and all sources but one.
+No rule has a parameter per source. --peers adds Apache Otava, MongoDB's E-divisive and ruptures if
+they are installed (`pip install apache-otava ruptures signal-processing-algorithms`); perfledger
+does not depend on them. Speeds are ratios within one run.
 """
 
 import argparse

@@ -2,13 +2,13 @@
 
     python benchmarks/checks/runner_queue.py                # 2 runners, 100 jobs, 30 kills
     python benchmarks/checks/runner_queue.py --jobs 6 --kills 3 --seed 7
-    python benchmarks/checks/runner_queue.py --killers 3    # of the jobs, these kill their runner
+    python benchmarks/checks/runner_queue.py --killers 3    # three jobs kill their runner
 
-The service, the runners, git and the database are real. What a runner starts for a job is a child
-process that writes a made bundle after up to half a second, each attempt another one, instead of a
-check that takes minutes. A runner that is killed (SIGKILL) begins again at once. Exits with 1
-unless every job is done and has one stored result, its own, but for those that kill their runner
-each time: they are to fail.
+The service, the runners, git and the database are real. In place of a check, which takes minutes, a
+runner starts a child process that writes a made-up bundle within half a second; each attempt writes
+another one. A killed runner (SIGKILL) is started again at once. A job that kills its runner at each
+attempt must fail; every other job must end with one stored result, its own. Otherwise the program
+exits with 1.
 """
 
 import argparse
@@ -43,7 +43,7 @@ from perfledger_service.usecases.jobs.runner_queue import queue_job
 from perfledger_service.usecases.server.project import add_project
 
 RUNNER = str(Path(__file__).with_name("runner_queue_runner.py"))
-MAX_LIFE_S = 1.0  # of a runner that has a job, until it is killed
+MAX_LIFE_S = 1.0  # from the start of a runner's job until the runner is killed
 MAX_SECONDS = 1800.0  # then something hangs
 
 
@@ -68,7 +68,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Trial:
-    """How many jobs there are, how often runners are killed, and how many jobs kill their own."""
+    """The numbers of jobs, of kills, of runners, and of jobs that kill their runner."""
 
     jobs: int
     kills: int

@@ -146,8 +146,8 @@ class SummedPrice:
 class QueueEffect:
     """What changes do to the queue for devices that are paid for anyway, in place of cash.
 
-    Waits are those of M/M/c, a screening: jobs that start in gangs wait longer. They are None if
-    they are unknown or the queue grows without bound; `note` then says which.
+    Waits are rough estimates by M/M/c: jobs that start in gangs wait longer. They are None if they
+    are unknown or the queue grows without bound; `note` then says which.
     """
 
     where: str

@@ -31,9 +31,10 @@ def tail_quantile(steps_s: Sequence[float], tail: TailQuantile) -> float | None:
     Linear between the two nearest steps (definition 7 of Hyndman & Fan, "Sample quantiles in
     statistical packages", American Statistician 50, 1996). The median-unbiased definition 8 and
     Harrell & Davis's estimate depend more on the slowest step and find fewer changes: .25 and .18
-    of 2 % changes at 20 steps with spikes, where this one finds .37. A quarter fewer steps, as with
-    a slower head, lower it by 0.1 to 0.4 %, a tenth of the difference between a pair's tails. NaN
-    if a step is zero, negative or not a number: the quantile of the others would hide it.
+    of 2 % changes at 20 steps with spikes, where this one finds .37. With a quarter fewer steps,
+    as a slower head has, the quantile is 0.1 to 0.4 % lower: a tenth of the difference between a
+    pair's tails. Returns NaN if a step is zero, negative or not a number, because the quantile of
+    the others would hide it.
     """
     if len(steps_s) < tail.fewest_steps:
         return None

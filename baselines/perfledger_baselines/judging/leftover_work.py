@@ -17,8 +17,9 @@ MAX_LEFTOVER = 0.05
 MIN_LATE_SHARE = 0.25
 # Seconds that threads of a pool use after a step that waits for them.
 POOL_S = 5e-5
-# Cores that a thread uses at its own pace. With less, base has none: the harness itself uses a few
-# thousandths in a pause, which would be all that head uses if its work is done before the pause.
+# Cores that a thread uses at its own pace. If base uses less, it has no such thread: the harness
+# itself uses a few thousandths in a pause, which may be all that head uses, too, if its work ends
+# before the pause.
 MIN_PACE = 0.02
 
 Pairs = Mapping[int, Mapping[Side, Run]]

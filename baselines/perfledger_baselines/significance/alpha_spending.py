@@ -21,9 +21,9 @@ from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.interim_looks import InterimLooks
 
 SPENDING_POWER = 0.5  # see above
-# Equivalence spends alpha in proportion to the pairs. With the square root a check whose noise only
-# just allows a proof would have too low a level at its last look: of unchanged checks with 2 % of
-# noise, .68 instead of .58 end unchanged by 40 pairs, and with 1 % they take 13.0 instead of 12.6.
+# Equivalence spends alpha in proportion to the pairs. With the square root, the last look would be
+# at too low a level for a check whose noise only just allows a proof. Of unchanged checks with 2 %
+# of noise, .68 end unchanged by 40 pairs (square root: .58); those with 1 % take 13.0 pairs (12.6).
 EQUIVALENCE_POWER = 1.0
 # Gauss-Legendre nodes across the region where nothing is decided. The levels of 20 looks differ by
 # less than 1e-7 (relative) from those with twice as many nodes.
@@ -43,7 +43,7 @@ def nominal_levels(looks: InterimLooks, alpha: float) -> tuple[float, ...]:
 def equivalence_level(looks: InterimLooks, alpha: float) -> float:
     """Return the level of each of two one-sided tests at the last completed look.
 
-    Over all looks either of them rejects a true bound with a chance of at most alpha.
+    Over all looks, each of the two rejects a true bound with a probability of at most alpha.
     """
     two_sided_levels = _nominal_levels(_schedule(looks), 2 * alpha, EQUIVALENCE_POWER)
     return two_sided_levels[len(looks.completed) - 1] / 2

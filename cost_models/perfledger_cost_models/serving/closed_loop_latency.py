@@ -2,7 +2,7 @@
 
 A replica that admits k requests is a queue of k servers, M/G/k, with the service times measured
 while k requests were always in progress. The estimate ignores that fewer concurrent requests are
-served faster. It is a screening: confirm it by an open-loop measurement.
+served faster. It is a rough estimate: confirm it by an open-loop measurement.
 """
 
 import math

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 # A frame of this size needs a chunk of its own, of 1 MiB: the next power of two. What is left of it
-# is enough for some thousand frames.
+# is enough for several thousand frames.
 STACK_SLOTS = 70_000
 
 Parameters = ParamSpec("Parameters")

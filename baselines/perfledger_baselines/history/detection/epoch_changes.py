@@ -54,7 +54,8 @@ def _steps_between(
 ) -> Iterator[ChangePoint]:
     """Yield the changes between two epochs, near the end of one, and in short epochs.
 
-    One whose place may be that of a change within an epoch is the same change.
+    A change whose interval of places overlaps that of a change within an epoch is the same one, and
+    is not repeated.
     """
     short = [
         (first, stop)

@@ -13,5 +13,5 @@ depends_on = ${repr(depends_on)}
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     ${upgrades if upgrades else "pass"}

@@ -1,1 +1,1 @@
-"""Owns what is removed after its retention period: what may go, and its removal."""
+"""Owns retention: decides what may be removed after its retention period, and removes it."""

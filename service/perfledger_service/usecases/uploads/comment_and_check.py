@@ -122,10 +122,11 @@ def post_expected(
     public_url: str,
     now: datetime,
 ) -> None:
-    """Post a head's current reports again, as when a machine class is announced or overdue.
+    """Post a head's current reports again, for example when a machine class is overdue.
 
-    If the pull request is closed or at another commit, only the check of another one that has the
-    commit is. Nothing is posted if the commit belongs to no merge group. Raises GitHubError.
+    If the pull request is closed or has moved to another commit, nothing is posted on it: only
+    the check of another pull request with the same commit is brought up to date. A merge group's
+    head is skipped if GitHub knows no such group. Raises GitHubError.
     """
     if pull_requests is None:
         return

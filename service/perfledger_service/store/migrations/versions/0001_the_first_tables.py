@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table(
         "bundle",
         sa.Column("sha256", sa.String(), nullable=False),

@@ -24,7 +24,7 @@ _PLACE = "update revision set place = :place where project_id = :project_id and 
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     with op.batch_alter_table("revision", schema=None) as batch_op:
         batch_op.add_column(sa.Column("place", sa.Integer(), nullable=True))
     _fill_places()

@@ -1,4 +1,4 @@
-"""What checks tell of their gates.
+"""The table of how long checks held their devices, and which shadow checks were false alarms.
 
 Revision: 0008, after 0007.
 """
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table(
         "gate_check",
         sa.Column("upload_id", sa.String(), nullable=False),

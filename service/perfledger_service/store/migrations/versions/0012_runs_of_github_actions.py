@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table(
         "actions_token",
         sa.Column("jti", sa.String(), nullable=False),

@@ -13,6 +13,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     with op.batch_alter_table("runner_job") as batch:
         batch.add_column(sa.Column("devices", sa.Integer(), nullable=False, server_default="1"))

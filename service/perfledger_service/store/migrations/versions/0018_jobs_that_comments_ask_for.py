@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table(
         "command_job",
         sa.Column("command_id", sa.Integer(), nullable=False),

@@ -12,6 +12,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.drop_index(op.f("ix_upload_status"), "upload")
     op.create_index(op.f("ix_upload_status"), "upload", ["status", "conclusion"])

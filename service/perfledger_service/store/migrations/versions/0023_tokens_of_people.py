@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     with op.batch_alter_table("token", schema=None) as batch_op:
         batch_op.add_column(sa.Column("person_id", sa.Integer(), nullable=True))
         batch_op.create_index(batch_op.f("ix_token_person_id"), ["person_id"], unique=False)

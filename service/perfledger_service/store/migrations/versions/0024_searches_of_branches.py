@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.add_column("event_search", sa.Column("content", sa.LargeBinary(), nullable=True))
     version = sa.Column("version", sa.Integer(), nullable=False, server_default="0")
     op.add_column("event_search", version)

@@ -12,5 +12,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_index(op.f("ix_upload_head_sha"), "upload", ["head_sha"])

@@ -13,5 +13,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.add_column("token", sa.Column("used_at", sa.DateTime(timezone=True), nullable=True))

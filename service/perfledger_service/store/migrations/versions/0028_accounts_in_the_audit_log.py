@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.add_column(
         "audit_entry", sa.Column("account", sa.String(), nullable=False, server_default="")
     )

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table(
         "event_removal",
         sa.Column("event_id", sa.Integer(), nullable=False),

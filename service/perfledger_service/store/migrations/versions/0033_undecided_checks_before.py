@@ -1,4 +1,4 @@
-"""Each check holds how many before it were undecided: retention removes their verdicts.
+"""Each upload keeps how many checks before it were undecided: retention removes their verdicts.
 
 Revision: 0033, after 0032.
 """

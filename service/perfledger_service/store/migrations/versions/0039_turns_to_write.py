@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table('write_turn',
     sa.Column('installation', sa.String(), nullable=False),
     sa.Column('written_at', sa.DateTime(timezone=True), nullable=True),

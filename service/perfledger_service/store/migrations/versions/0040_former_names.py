@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table('former_name',
     sa.Column('repository_key', sa.String(), nullable=False),
     sa.Column('project_id', sa.Integer(), nullable=False),

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables so."""
+    """Apply the migration."""
     op.create_table('pull_request_base',
     sa.Column('project_id', sa.Integer(), nullable=False),
     sa.Column('pull_request', sa.Integer(), nullable=False),
