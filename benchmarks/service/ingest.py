@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, insert, text
 from upload import NOW, REPOSITORY, TOKEN, bundle
@@ -120,7 +121,7 @@ def service_s(engine: Engine) -> float:
     for number, (sent, document) in enumerate(bundles()):
         receive(engine, number, sent, packed(document))
         heads = heads_of(sent)
-        acts.append(lambda number=number, heads=heads: add_heads(engine, number, heads))
+        acts.append(partial(add_heads, engine, number, heads))
     return median_s(acts)
 
 
@@ -171,7 +172,7 @@ def core_s(engine: Engine, path: Path) -> float:
             session.connection().execute(insert(ObservationRow), rows)
             session.commit()
 
-    taken_s = median_s([lambda rows=rows: store(rows) for rows in observations])
+    taken_s = median_s([partial(store, rows) for rows in observations])
     bare.dispose()
     return taken_s
 
@@ -209,7 +210,7 @@ class JudgedBundle:
                 headline=self.report.headline,
                 now=NOW,
             )
-            ids = {"project_id": PROJECT, "upload_id": upload_id(self.number)}
+            ids: dict[str, Any] = {"project_id": PROJECT, "upload_id": upload_id(self.number)}
             add_observations(session, self.observations, **ids)
             add_differences(session, self.differences, **ids)
             session.commit()
@@ -250,7 +251,7 @@ def raw_s(engine: Engine, path: Path) -> float:
                     insert_raw(connection, table, rows[table])
                 connection.execute("commit")
 
-        taken_s = median_s([lambda rows=rows: store(rows) for rows in uploads])
+        taken_s = median_s([partial(store, rows) for rows in uploads])
     bare.dispose()
     return taken_s
 

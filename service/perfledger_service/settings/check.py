@@ -86,111 +86,117 @@ class CheckSettings(BaseSettings):
     )
 
     paths: tuple[str, ...] = Field(
-        ("benchmarks",),
+        default=("benchmarks",),
         description=(
             "files or folders with workloads of this file's `suite`; other suites have their own"
         ),
     )
     suite: Literal["perfledger", "asv", "pytest"] = Field(
-        "perfledger",
+        default="perfledger",
         description=(
             'what is measured: registered workloads, `"asv"` benchmarks or `"pytest"` tests'
         ),
     )
     import_paths: tuple[str, ...] = Field(
-        (".", "src"), description="folders of the checkout, first on the import path"
+        default=(".", "src"), description="folders of the checkout, first on the import path"
     )
     python: str = Field(
-        "",
+        default="",
         description=(
             "the repository's interpreter; else `.venv/bin/python`, else perfledger's own"
         ),
     )
     build: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        "",
+        default="",
         description=(
             "shell command that builds or installs a checkout, such as `pip install .`; see below"
         ),
     )
-    build_timeout: Seconds = Field(1800.0, description="time limit for the build of one side")
+    build_timeout: Seconds = Field(
+        default=1800.0, description="time limit for the build of one side"
+    )
     isolated: bool = Field(
-        False,
+        default=False,
         description=(
             "a separate environment for each side, with the usual build if `build` is not set"
         ),
     )
     env: tuple[str, ...] = Field(
-        (),
+        default=(),
         description=(
             "environment variables that workloads and builds get in addition to the usual "
             "ones; see below"
         ),
     )
     sandbox: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        "", description="command that workloads run in, such as `bwrap`; see below"
+        default="", description="command that workloads run in, such as `bwrap`; see below"
     )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field(
-        "auto",
+        default="auto",
         description=(
             "`auto`, `cpu`, `cuda` or `tpu`; `--device` can also name [one "
             "GPU](../how-to/multi-gpu.md)"
         ),
     )
     cores: Annotated[str, Field(max_length=MAX_WORD)] = Field(
-        AUTO,
+        default=AUTO,
         description=(
             "cores that steps on a CPU use: `all`, `free`, a list such as `0-3,8`, or "
             "`auto`; see below"
         ),
     )
     margin: Share = Field(
-        0.01,
+        default=0.01,
         description=(
             'relative change that counts as unchanged: "unchanged" means proven to be within it'
         ),
     )
     floor: Share = Field(
-        0.003, description="relative change below which nothing is called a regression"
+        default=0.003, description="relative change below which nothing is called a regression"
     )
     alpha: ErrorRate = Field(
-        0.05, description="chance of any false regression in one check; below 0.5"
+        default=0.05, description="chance of any false regression in one check; below 0.5"
     )
     max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(
-        20, description=("maximum number of pairs of fresh processes per workload, at least 4")
+        default=20,
+        description=("maximum number of pairs of fresh processes per workload, at least 4"),
     )
     budget: Seconds = Field(
-        600.0, description="time limit from finding workloads to profiling; see below"
+        default=600.0, description="time limit from finding workloads to profiling; see below"
     )
     budget_usd: Usd | None = Field(
-        None, description=("cost limit for measuring, in USD; needs `device_price`, see below")
+        default=None,
+        description=("cost limit for measuring, in USD; needs `device_price`, see below"),
     )
     device_price: str = Field(
-        "",
+        default="",
         description=(
             "USD per hour of one device of this machine, or its purchase option; see below"
         ),
     )
     lock_folder: str = Field(
-        "/tmp",  # noqa: S108 - every user's checks meet there; see DeviceLocks
+        default="/tmp",  # noqa: S108 - every user's checks meet there; see DeviceLocks
         description=(
             'folder of the locks by which checks on one machine take turns; "": no locks; see below'
         ),
     )
     fail_on: Annotated[tuple[str, ...], Field(max_length=MAX_WORK_LIMITS)] = Field(
-        (),
+        default=(),
         description=(
             "limits on a step's work that [fail before any timing](../how-to/skip-same-code.md)"
         ),
     )
-    timeout: Seconds = Field(300.0, description="time limit for one workload in one process")
+    timeout: Seconds = Field(
+        default=300.0, description="time limit for one workload in one process"
+    )
     skip: bool = Field(
-        True,
+        default=True,
         description=(
             "skip workloads that run [the same code](../how-to/skip-same-code.md) on both sides"
         ),
     )
     launch: str = Field(
-        "",
+        default="",
         description=(
             "starts the ranks of workloads with [several devices](../how-to/multi-gpu.md): "
             '`"mpirun -n {devices}"`'
@@ -208,33 +214,34 @@ class CheckSettings(BaseSettings):
         ],
         ...,
     ] = Field(
-        (),
+        default=(),
         description="further metrics to judge; see below",
     )
     undecided: Literal["action_required", "neutral"] = Field(
-        "action_required",
+        default="action_required",
         description=("conclusion of an undecided check; `neutral` satisfies a required check"),
     )
     machine_classes: Annotated[tuple[str, ...], Field(max_length=limits.MAX_CLASSES)] = Field(
-        (), description=("machine classes (patterns) that must report on a pull request; see below")
+        default=(),
+        description=("machine classes (patterns) that must report on a pull request; see below"),
     )
     excluded_devices: Annotated[
         tuple[Annotated[str, Field(max_length=MAX_DEVICE_NAME)], ...],
         Field(max_length=MAX_EXCLUDED_DEVICES),
     ] = Field(
-        (),
+        default=(),
         description=(
             "names of devices that are [not measured on](../how-to/quarantine.md): exit status 6"
         ),
     )
     class_deadline: Annotated[Seconds, Field(le=limits.MAX_CLASS_DEADLINE_S)] = Field(
-        CLASS_DEADLINE_S,
+        default=CLASS_DEADLINE_S,
         description=(
             "longest wait for the report of a machine class, from the announcement; see below"
         ),
     )
     accepted_work: tuple[str, ...] = Field(
-        (),
+        default=(),
         description=("workloads (patterns) that need no proof that head does all of base's work"),
     )
     params: dict[str, dict[str, tuple[Param, ...]]] = Field(
@@ -251,29 +258,29 @@ class CheckSettings(BaseSettings):
         ),
     )
     fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
-        (), description="tables `[[fleet]]`: the device-hours a year of a workload"
+        default=(), description="tables `[[fleet]]`: the device-hours a year of a workload"
     )
     declared: tuple[DeclaredTable, ...] = Field(
-        (),
+        default=(),
         description=(
             'tables `[[declared]]`: throughput that was not measured here, shown as "declared"'
         ),
     )
     commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=limits.MAX_COMMITMENTS)] = (
         Field(
-            (),
+            default=(),
             description=("tables `[[commitment]]`: devices that are paid for whether used or not"),
         )
     )
     policy: Annotated[tuple[PolicyTable, ...], Field(max_length=limits.MAX_POLICIES)] = Field(
-        (),
+        default=(),
         description=(
             "tables `[[policy]]`: limits on the cost of a change; see "
             "[policies](change-price.md#policies)"
         ),
     )
     usage: tuple[UsageTable, ...] = Field(
-        (),
+        default=(),
         description=(
             "tables `[[usage]]`: the mapping of jobs to workloads; see [fleet "
             "hours](fleet-hours.md)"

@@ -19,28 +19,31 @@ class RetentionSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
     keep_bundles_days: KeptDays = Field(
-        None, description="bundles, with their raw samples, profiles and logs"
+        default=None, description="bundles, with their raw samples, profiles and logs"
     )
     keep_samples_days: KeptDays = Field(
-        None, description="raw samples of series; their centers and intervals stay"
+        default=None, description="raw samples of series; their centers and intervals stay"
     )
     keep_pull_requests_days: KeptDays = Field(
-        None, description="verdicts and observations of pull requests' checks"
+        default=None, description="verdicts and observations of pull requests' checks"
     )
     keep_branch_days: KeptDays = Field(
-        None, description="verdicts and observations of the default branch's checks"
+        default=None, description="verdicts and observations of the default branch's checks"
     )
     keep_events_days: KeptDays = Field(
-        None, description="events that are fixed or of the environment"
+        default=None, description="events that are fixed or of the environment"
     )
-    keep_jobs_days: KeptDays = Field(None, description="finished jobs of the queue for runners")
-    keep_audit_days: KeptDays = Field(None, description="entries of the audit log")
+    keep_jobs_days: KeptDays = Field(
+        default=None, description="finished jobs of the queue for runners"
+    )
+    keep_audit_days: KeptDays = Field(default=None, description="entries of the audit log")
     keep_canaries_days: KeptDays = Field(
-        None, description="canaries of devices, except those needed for comparison"
+        default=None, description="canaries of devices, except those needed for comparison"
     )
     keep_workflows_days: KeptDays = Field(
-        None, description="the workflow engine's records of finished work"
+        default=None, description="the workflow engine's records of finished work"
     )
     keep_of_projects: str = Field(
-        "", description=("uploads of single projects: `OWNER/NAME:bundles=400,samples=ever`")
+        default="",
+        description=("uploads of single projects: `OWNER/NAME:bundles=400,samples=ever`"),
     )

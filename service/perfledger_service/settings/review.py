@@ -12,13 +12,15 @@ class ReviewSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
     review_plan: str = Field(
-        "",
+        default="",
         description=(
             "the plan of the [review that the service makes](../how-to/review.md) each quarter"
         ),
     )
     review_project: str = Field(
-        "", description="the project, `OWNER/NAME`, whose maintainers may read it"
+        default="", description="the project, `OWNER/NAME`, whose maintainers may read it"
     )
-    review_bill: str = Field("", description="its bill; `{quarter}` in the name becomes `2026Q4`")
-    review_team_tag: str = Field("", description="the bill's tag that names the team")
+    review_bill: str = Field(
+        default="", description="its bill; `{quarter}` in the name becomes `2026Q4`"
+    )
+    review_team_tag: str = Field(default="", description="the bill's tag that names the team")

@@ -34,58 +34,71 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
     database_url: str = Field(
-        "sqlite:///perfledger.db", description="SQLite file or PostgreSQL, as a SQLAlchemy URL"
+        default="sqlite:///perfledger.db",
+        description="SQLite file or PostgreSQL, as a SQLAlchemy URL",
     )
     public_url: Annotated[str, AfterValidator(browser_url)] = Field(
-        "http://127.0.0.1:8765", description="the URL of the pages, used in links of comments"
+        default="http://127.0.0.1:8765",
+        description="the URL of the pages, used in links of comments",
     )
     github_api_url: str = Field(
-        "https://api.github.com",
+        default="https://api.github.com",
         description="the exact root of GitHub's API; nothing is added to it",
     )
-    github_app_id: str = Field("", description="the GitHub App that comments and adds the check")
+    github_app_id: str = Field(
+        default="", description="the GitHub App that comments and adds the check"
+    )
     github_private_key: SecretStr | None = Field(
-        None, description="its private key; the App may write checks and pull requests"
+        default=None, description="its private key; the App may write checks and pull requests"
     )
     github_token: SecretStr | None = Field(
-        None,
+        default=None,
         description=(
             "a token instead of an App, see below; or that of [a runner](../how-to/github-jobs.md)"
         ),
     )
     actions_issuer: str = Field(
-        "https://token.actions.githubusercontent.com",
+        default="https://token.actions.githubusercontent.com",
         description="issuer of [tokens of runs](uploads.md)",
     )
     github_client_id: str = Field(
-        "", description=("the App's client id: people [sign in](../how-to/sign-in.md) with GitHub")
+        default="",
+        description=("the App's client id: people [sign in](../how-to/sign-in.md) with GitHub"),
     )
-    github_client_secret: SecretStr | None = Field(None, description="the App's client secret")
+    github_client_secret: SecretStr | None = Field(
+        default=None, description="the App's client secret"
+    )
     proxy_header: str = Field(
-        "",
+        default="",
         description=(
             "the header in which a proxy names [who signed in there](../how-to/sign-in.md)"
         ),
     )
     proxy_addresses: str = Field(
-        "", description="addresses or networks of proxies, separated by commas"
+        default="", description="addresses or networks of proxies, separated by commas"
     )
     session_idle_hours: float = Field(
-        12.0, gt=0, le=366 * HOURS_PER_DAY, description="a session ends after this long without use"
+        default=12.0,
+        gt=0,
+        le=366 * HOURS_PER_DAY,
+        description="a session ends after this long without use",
     )
-    session_days: float = Field(7.0, gt=0, le=366, description="every session ends after this long")
+    session_days: float = Field(
+        default=7.0, gt=0, le=366, description="every session ends after this long"
+    )
     webhook_secret: SecretStr | None = Field(
-        None, description="the secret with which GitHub signs its webhooks, see below"
+        default=None, description="the secret with which GitHub signs its webhooks, see below"
     )
     previous_webhook_secret: SecretStr | None = Field(
-        None, description=("the previous secret, also accepted while GitHub switches to a new one")
+        default=None,
+        description=("the previous secret, also accepted while GitHub switches to a new one"),
     )
     public_read: bool = Field(
         default=False,
         description=("anyone who can reach the service may read all pages without signing in"),
     )
     notice_webhooks: SecretStr | None = Field(
-        None,
+        default=None,
         description=(
             "where [notices](../how-to/notices.md) go: `NAME=URL` of webhooks, with spaces"
         ),
@@ -98,12 +111,12 @@ class ServiceSettings(RetentionSettings, ReviewSettings):
         description=("readers of the weekly report are notified once when prices are outdated"),
     )
     smtp_url: SecretStr | None = Field(
-        None,
+        default=None,
         description=("mail server: `smtps://USER:PASSWORD@HOST:PORT`, or `smtp://…` for STARTTLS"),
     )
-    smtp_sender: str = Field("", description="the sender's address of mail")
+    smtp_sender: str = Field(default="", description="the sender's address of mail")
     metrics_token: SecretStr | None = Field(
-        None,
+        default=None,
         description=(
             "for [`/metrics`](../how-to/operating.md); without it only this machine can read them"
         ),
@@ -116,10 +129,11 @@ class UploadSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
     upload_url: str = Field(
-        "", description=("the service's root, for `upload`, `check --upload-url` and `history`")
+        default="",
+        description=("the service's root, for `upload`, `check --upload-url` and `history`"),
     )
     upload_token: SecretStr | None = Field(
-        None,
+        default=None,
         description=("the project's token; a job with `id-token: write` [needs none](uploads.md)"),
     )
 
@@ -141,18 +155,19 @@ class PriceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
-    prices: str = Field("", description="the sheet written by `perfledger prices update`")
-    overrides: str = Field("", description="your own prices and inputs, TOML or CSV")
-    contract: str = Field("", description="a contract's prices, TOML or CSV")
+    prices: str = Field(default="", description="the sheet written by `perfledger prices update`")
+    overrides: str = Field(default="", description="your own prices and inputs, TOML or CSV")
+    contract: str = Field(default="", description="a contract's prices, TOML or CSV")
     exchange_rates: str = Field(
-        "", description=("the ECB's table of exchange rates, CSV, for prices in other currencies")
+        default="",
+        description=("the ECB's table of exchange rates, CSV, for prices in other currencies"),
     )
     show_own_prices: bool = Field(
         default=False,
         description="pages show own and contract prices to every viewer, not only to maintainers",
     )
     google_api_key: SecretStr | None = Field(
-        None, description="an API key for Google's Cloud Billing Catalog"
+        default=None, description="an API key for Google's Cloud Billing Catalog"
     )
 
 

@@ -28,7 +28,7 @@ class FleetTable(ConfigTable):
     high: Amount | None = None
     source: str = "declared in the configuration"
     weights: dict[str, Amount] = Field(default_factory=dict[str, float])
-    transfer_factor: float | None = Field(None, ge=1, le=limits.MAX_TRANSFER_FACTOR)
+    transfer_factor: float | None = Field(default=None, ge=1, le=limits.MAX_TRANSFER_FACTOR)
 
     @model_validator(mode="after")
     def _is_split(self) -> Self:

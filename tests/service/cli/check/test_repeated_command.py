@@ -13,10 +13,10 @@ from perfledger_service.cli.check.check import ChangeFlags, MeasuringFlags, chec
 from perfledger_service.cli.command import typer_command
 from perfledger_service.rendering.layout.check_command import check_words, missing_options
 from perfledger_service.settings.check import NOT_MEASURED
-from perfledger_service.settings.sources import check_settings
+from perfledger_service.settings.sources import check_settings, start_settings
 from perfledger_service.usecases.check.check import start_options
 from perfledger_service.usecases.check.measurement import CheckRequest
-from perfledger_service.usecases.check.revisions import CheckConfiguration, start_settings
+from perfledger_service.usecases.check.revisions import CheckConfiguration
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 from perfledger_service.values.check_options import CheckOptions
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,10 @@ from perfledger_service.usecases.uploads.machine_classes import conclude
 from perfledger_service.values.pull_request_report import ClassReport, ClassStatus
 from perfledger_service.values.report import Conclusion
 
-PLACES = {"public_url": "https://ledger.example", "url": "https://ledger.example/o/r/pull/7"}
+PLACES: dict[str, Any] = {
+    "public_url": "https://ledger.example",
+    "url": "https://ledger.example/o/r/pull/7",
+}
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PENDING = ClassReport(machine_class="tpu:TPU v4:4", status=ClassStatus.PENDING, deadline=NOON)
 

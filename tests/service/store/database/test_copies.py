@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import LargeBinary, MetaData, Text, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import registry
-from sqlmodel import Field, SQLModel, select
+from sqlmodel import Field, SQLModel, col, select
 
 from perfledger_service.store.database import (
     MIN_COPIED,
@@ -68,7 +68,7 @@ def test_what_is_read_back_is_what_was_stored(table, count):
         session.commit()
 
     with read_session(table) as session:
-        rows = session.exec(select(CopiedRow).order_by(CopiedRow.number)).all()
+        rows = session.exec(select(CopiedRow).order_by(col(CopiedRow.number))).all()
     read = [row.model_dump(exclude={"id"}) for row in rows]
     assert read == [values(one) for one in range(count)]
     assert len({row.id for row in rows}) == count

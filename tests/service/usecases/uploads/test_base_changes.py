@@ -30,6 +30,7 @@ class Change:
         self.judged, self.make_bundle, self.now = judged, make_bundle, now
         self.reports = UploadReports(build_report)
         self.uploads = 0
+        self.green = self.report(OLD_BASE)
 
     def report(self, base_sha, *, ratio=1.0):
         """Judge and post a check against a base; return its upload."""
@@ -92,7 +93,6 @@ def change(any_engine, github, at_github, *, judged, make_bundle, now):
         comparison = {"base": branch, "head": HEAD_SHA, "merge_base": sha}
         at_github.tell("comparisons", comparison)
     change = Change(any_engine, github, at_github, judged=judged, make_bundle=make_bundle, now=now)
-    change.green = change.report(OLD_BASE)
     assert change.check == ("completed", "success")
     change.now += HOUR
     return change
