@@ -130,6 +130,12 @@ PAGES = {
         """A row beyond a limit is left out and named. A figure beyond a plausibility threshold
         stays and gets a warning.""",
     ),
+    "ownership": (
+        "the cost of ownership",
+        "cost_models/perfledger_cost_models/tco",
+        """A reader refuses a scenario beyond a limit and names the place. A figure beyond a
+        plausibility threshold stays and gets a warning.""",
+    ),
     "costs": (
         "fleets, bills and costs",
         "cost_models/perfledger_cost_models",

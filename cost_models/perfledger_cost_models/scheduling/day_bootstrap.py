@@ -22,7 +22,7 @@ MIN_DAYS = 7
 # Most blocks of equal length in which a log is resampled: a table of all its days may be too large.
 MAX_STRETCHES = 1000
 # The log's own quantiles on each side of the middle that a resampled one is rounded to, each 2 %
-# farther from it than the one before: the ends are at most 2 % off for any number of jobs.
+# farther from it than the one before. The ends are at most 2 % off for any number of jobs.
 GRID = 600
 NEAREST = 1e-6  # in shares of jobs
 

@@ -37,7 +37,7 @@ MIN_STRETCH = 3
 SHORT_END, SHORT_END_EXTRA = 6, 0.7
 
 # Least gain of a step over a line, and of each step of a staircase in one direction, in squared
-# standard errors: a line fits a step's surroundings, and drift fits a staircase, nearly as well.
+# standard errors. A line fits a step's surroundings, and drift fits a staircase, nearly as well.
 OVER_LINE, STAIR_OVER_LINE = 4.0, 8.0
 
 # Changes are moved to their best place and tested again, at most this many times.

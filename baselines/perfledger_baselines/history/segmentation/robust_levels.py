@@ -26,7 +26,7 @@ SCALE_OF_DIFFERENCE = 0.6
 GRID_SIZE = 32
 
 # Observations at the end whose loss has no bound, because three of them must be able to form a
-# step, and the extra cost of a step there: so close to an end it may not stay.
+# step, and the extra cost of a step there. So close to an end it may not stay.
 END, END_EXTRA = 6, 1.0
 
 # Parts of one that costs are rounded to. Sums of whole numbers are exact, and therefore the same in

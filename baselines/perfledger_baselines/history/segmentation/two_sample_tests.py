@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compile_loop
 
-# Weight of the whole row's noise in observations, combined with a stretch's own: a short stretch
+# Weight of the whole row's noise in observations, combined with a stretch's own. A short stretch
 # relies on the row, a long one on itself, and one in a burst of noise cannot look quiet.
 PRIOR_OBSERVATIONS = 10.0
 

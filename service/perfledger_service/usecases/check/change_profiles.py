@@ -16,7 +16,7 @@ from perfledger_service.usecases.trace.explain import explain_bundle
 _EXPLAINED_BY_WINDOWS = (MetricKind.SPEED, MetricKind.CPU_TIME)
 
 
-# Most seconds of profiles that explain peak memory, as pairs of their workloads: they have fewer
+# Most seconds of profiles that explain peak memory, as pairs of their workloads. They have fewer
 # steps than a pair, one of which is slowed down by recording its operators.
 MEMORY_PAIRS = 3
 MIN_MEMORY_S = 30.0
