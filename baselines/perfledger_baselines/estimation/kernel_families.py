@@ -204,6 +204,23 @@ def median_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
     return max(_median([np.array(side[place]) for place in places]) for side in sides)
 
 
+def least_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
+    """Return base's step in the median pair, at most as long as it is without other load.
+
+    Other load only lengthens a step. Each call of a kernel therefore counts at its shortest, and so
+    does the rest of a step, over the steps of all pairs.
+    """
+    kernels = np.sum([one.base_undisturbed for one in windows.kernels], axis=0)
+    rests = [
+        np.array(windows.base_steps[place])
+        - _step_sums([one.base[place] for one in windows.kernels])
+        for place in places
+    ]
+    rest = max(0.0, min(float(each.min()) for each in rests))
+    typical = whole_steps(windows, places=places).base_seconds
+    return min(typical, float(np.median(kernels[list(places)])) + rest)
+
+
 def _median(pairs: Sequence[FloatArray]) -> float:
     """Return the median pair's median step."""
     return float(np.median([np.median(steps) for steps in pairs]))

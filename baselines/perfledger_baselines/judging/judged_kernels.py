@@ -87,6 +87,7 @@ class JudgedWorkload:
     name: str
     pairs: int
     step_seconds: float  # base's, profiled
+    least_step_seconds: float  # the same without other load, or less
     common_change: float | None
     tested: tuple[JudgedFamily, ...]
     restructured: tuple[JudgedFamily, ...]

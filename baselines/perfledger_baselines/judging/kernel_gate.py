@@ -32,6 +32,7 @@ from perfledger_baselines.estimation.kernel_families import (
     PairedSeconds,
     common_ratios,
     kernel_families,
+    least_step,
     median_step,
     whole_steps,
 )
@@ -134,6 +135,7 @@ def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule
         name=windows.workload,
         pairs=len(places),
         step_seconds=steps.base_seconds,
+        least_step_seconds=least_step(windows, places=places),
         common_change=_common_change(ratios, rule),
         tested=_judged_families(tested, ratios, rule),
         restructured=_judged_families(restructured, ratios, rule),
@@ -260,13 +262,14 @@ def _outcome(
     """Return the outcome, the family that decides it, and why it is undecided.
 
     All are unchanged, and none decides, if each is proven to add or save at most the margin, as a
-    share of the step. Those that may have passed work on count as one.
+    share of the step. Those that may have passed work on count as one. The step is here the least
+    that it may be: other load makes it longer, and any change a smaller share of it.
     """
     if shift.alarms:
         proven = _proven(shift.alarms, shared)
         outcome = Outcome.REGRESSED if proven else Outcome.UNDECIDED
         return outcome, (*proven, *_largest_first(shift.alarms))[0], ""
-    step_seconds = workload.step_seconds
+    least_seconds = workload.least_step_seconds
     pool = () if shift.pool is None else (shift.pool,)
     doubtful = _doubtful_change(workload, shift, shared)
     if doubtful is not None:
@@ -279,9 +282,11 @@ def _outcome(
         return Outcome.NOT_MEASURED, None, ""
     apart = (one for one in workload.tested if not one.is_restructured and one not in shift.shifts)
     widest = max((*apart, *pool), key=lambda one: one.reach_seconds)
-    if widest.reach_seconds <= shared.rule.of(workload.name).margin * step_seconds:
+    if widest.reach_seconds <= shared.rule.of(workload.name).margin * least_seconds:
         return Outcome.UNCHANGED, None, ""
-    reason = widest_reason(widest.seconds.name, share=widest.reach_seconds / step_seconds)
+    # It is 0 if most pairs lack all kernels, and some have nothing else.
+    share = widest.reach_seconds / (least_seconds or workload.step_seconds)
+    reason = widest_reason(widest.seconds.name, share=share)
     return Outcome.UNDECIDED, widest, reason
 
 

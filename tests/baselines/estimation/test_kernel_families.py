@@ -10,6 +10,7 @@ from perfledger_baselines.estimation.kernel_families import (
     common_ratios,
     history_families,
     kernel_families,
+    least_step,
     median_step,
     sum_of,
     whole_steps,
@@ -173,6 +174,31 @@ def test_the_shortest_step_of_each_pair_counts():
     assert step.base.tolist() == [2.0, 8.0]
     assert step.head.tolist() == [3.0, 9.0]
     assert median_step(windows, places=[0, 1]) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("base_steps", "least"),
+    [
+        pytest.param(((4.0, 5.0), (4.0, 4.0)), 4.0, id="quiet"),
+        pytest.param(((40.0, 50.0), (4.0, 40.0)), 4.0, id="beside other load in all but one step"),
+        pytest.param(((4.0, 5.0), (2.0, 4.0)), 3.0, id="shorter than its kernels: nothing else"),
+    ],
+)
+def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(base_steps, least):
+    kernels = (
+        kernel("mm", ((2.0, 3.0), (2.0, 2.0)), ((9.0,), (9.0,))),
+        kernel("add", ((1.0, 1.0), (1.0, 1.0)), ((9.0,), (9.0,))),
+    )
+    windows = WorkloadKernels(
+        workload="w",
+        pairs=(0, 1),
+        base_steps=base_steps,
+        head_steps=((9.0,), (9.0,)),
+        kernels=kernels,
+    )
+
+    assert least_step(windows, places=[0, 1]) == least
+    assert least_step(windows, places=[0]) == min(base_steps[0])
 
 
 @pytest.mark.parametrize(

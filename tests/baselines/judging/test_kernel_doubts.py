@@ -11,6 +11,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from tests.baselines.judging.example_kernels import (
     PAIRS,
     SHARES,
+    STEP_S,
     STEPS,
     gone,
     judge,
@@ -214,3 +215,48 @@ def test_a_loss_beside_a_larger_gain_is_no_finding_where_it_may_be_the_machines(
     assert (lost.is_proven, lost.is_moved, lost.is_alarm) == (False, False, False)
     assert "became slower or the others faster" in judgement.reason
     assert "beside a larger gain" not in judgement.reason
+
+
+def beside_other_load(windows, *, factor, pairs):
+    """Lengthen all steps of some pairs, and the kernels in them; no call at its shortest."""
+
+    def lengthened(sides):
+        return (*scaled(sides[:pairs], factor), *sides[pairs:])
+
+    return replace(
+        windows,
+        base_steps=lengthened(windows.base_steps),
+        head_steps=lengthened(windows.head_steps),
+        kernels=tuple(
+            replace(one, base=lengthened(one.base), head=lengthened(one.head))
+            for one in windows.kernels
+        ),
+    )
+
+
+@pytest.mark.parametrize("pairs", [PAIRS - 1, PAIRS])
+@pytest.mark.parametrize("seed", range(10))
+def test_steps_that_other_load_lengthened_hide_no_noisy_kernel_that_became_slower(seed, pairs):
+    windows = slower(workload(seed, noise=0.02), "attention", 1.06)  # 1.2 % of the step
+
+    (judgement,) = judge(beside_other_load(windows, factor=3.0, pairs=pairs))
+
+    assert judgement.outcome is not Outcome.UNCHANGED
+
+
+def test_kernels_that_most_pairs_lack_beside_nothing_else_are_undecided():
+    draw = np.random.default_rng(60)
+    runs = (np.arange(PAIRS) % 3 == 0, np.arange(PAIRS) % 3 != 1)
+    sides = [rows(one[:, None] * draw.uniform(0.5, 1.5, (PAIRS, STEPS)) * STEP_S) for one in runs]
+    steps = [tuple(tuple(one or STEP_S for one in pair) for pair in side) for side in sides]
+    windows = WorkloadKernels(
+        workload="w",
+        pairs=tuple(range(PAIRS)),
+        base_steps=steps[0],
+        head_steps=steps[1],
+        kernels=(times("mm", *sides),),
+    )
+
+    (judgement,) = judge(windows)
+
+    assert judgement.outcome is Outcome.UNDECIDED
