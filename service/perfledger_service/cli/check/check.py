@@ -131,6 +131,7 @@ class MeasuringFlags:
     def settings(self) -> dict[str, str | bool | list[str] | None]:
         """Return the settings that these options set."""
         return {
+            "device": self.device,
             "excluded_devices": self.exclude_device,
             "build": self.build,
             "isolated": self.isolated or None,
@@ -196,7 +197,7 @@ def check(
     ):
         bundle, report = run_check(
             Path(),
-            replace(change.request, is_resumed=measuring.resume),
+            replace(change.request, device=measuring.device or "", is_resumed=measuring.resume),
             flags={**change.settings, **measuring.settings, "device": kind},
             progress=watcher,
             service=target,

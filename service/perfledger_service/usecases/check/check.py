@@ -111,7 +111,9 @@ def start_options(
     What a bundle must not or cannot hold is named only: passwords in addresses, and values that are
     long or of several lines.
     """
-    settings = configuration.shown_settings()
+    settings = dict(configuration.shown_settings())
+    if request.device:
+        settings["device"] = request.device
     patterns = request.choice.globs
     spreads = str(history) if isinstance(history, Path) else ""
     has_patterns = len(patterns) <= MAX_OPTIONS and all(map(is_showable, patterns))

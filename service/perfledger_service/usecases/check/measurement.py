@@ -87,6 +87,7 @@ class CheckRequest:
     head: str = ""
     choice: WorkloadChoice = field(default_factory=WorkloadChoice)
     workloads_from: str = ""  # a revision or a folder whose workloads replace those of both sides
+    device: str = ""  # as the user named it, such as "cuda:1"; the setting has its kind alone
     is_resumed: bool = False  # go on with the interrupted check of these revisions
     repository: str = ""  # owner/name
     pull_request: int | None = None

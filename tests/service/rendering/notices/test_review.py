@@ -23,5 +23,5 @@ def test_a_problem_is_neither_a_link_nor_endless():
     link = to_markdown(review_notice_document("2026Q3", "[x](https://evil.example) @octo `a`"))
     long = to_markdown(review_notice_document("2026Q3", "y" * 10**6))
 
-    assert "Reason: `` [x](https://evil.example) @octo `a` ``" in link  # as code
+    assert "Reason: `[x](https://evil.example) @octo` `a`" in link  # as code
     assert len(long) < 2 * MAX_PROBLEM

@@ -90,6 +90,20 @@ def test_a_bundle_records_how_its_check_was_started_and_names_what_it_must_not_h
     assert unshown == ("PERFLEDGER_BUILD", "--workload", "--spreads")
 
 
+def test_a_repeated_check_measures_on_the_gpu_that_the_option_named():
+    """The setting has the kind of device alone, because the GPU is chosen by what is visible."""
+    configuration = CheckConfiguration(
+        settings=CheckSettings(device="cuda"),
+        base_file="",
+        notes=(),
+        start_settings={"device": "cuda"},
+    )
+
+    options = start_options(CheckRequest(device="cuda:1"), configuration, history=None)
+
+    assert options.settings == {"device": "cuda:1"}
+
+
 @pytest.fixture
 def repository(tmp_path):
     root = tmp_path / "repository"
