@@ -1,8 +1,9 @@
 """Derives the epoch of a machine from its configured state."""
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from perfledger.records import Machine
 from perfledger_baselines.history.commits.attribution import (
@@ -40,27 +41,46 @@ def epoch_starts(keys: Sequence[str]) -> tuple[int, ...]:
     rare observations of the old state after a change, or of the new one before it, far from each
     other, as re-runs are.
     """
-    last_places = {key: index for index, key in enumerate(keys)}
-    latest = list(accumulate((last_places[key] for key in keys), max))
-    return tuple(
-        at
-        for at in range(1, len(keys))
-        if latest[at - 1] == at - 1 or _begins_but_for_strays(keys, at)
-    )
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for at, key in enumerate(keys):
+        places[key].append(at)
+    starts: list[int] = []
+    on_both_sides: dict[str, list[int]] = {}  # of the place: keys of before that come back
+    for at in range(1, len(keys)):
+        key = keys[at - 1]
+        on_both_sides[key] = places[key]
+        if places[key][-1] == at - 1:
+            del on_both_sides[key]
+        if not on_both_sides or _begins_but_for_strays(keys, at, on_both_sides.values()):
+            starts.append(at)
+    return tuple(starts)
 
 
-def _begins_but_for_strays(keys: Sequence[str], place: int) -> bool:
-    """Return whether only strays, none of them beside the place, have a key of its other side."""
+def _begins_but_for_strays(
+    keys: Sequence[str], place: int, shared: Collection[Sequence[int]]
+) -> bool:
+    """Return whether only strays, none of them beside the place, have a key of its other side.
+
+    `shared` are the places of each key that both sides have. Of those, the rarer ones are strays.
+    """
     if place < NEAR_OBSERVATIONS or len(keys) - place < STRAY_REACH:
         return False
     if keys[place] == keys[place - 1] or not begins_environment(keys, place):
         return False
-    before, after = Counter(keys[:place]), Counter(keys[place:])
-    strays = [
-        at
-        for at, key in enumerate(keys)
-        if (0 < before[key] <= after[key] if at < place else 0 < after[key] <= before[key])
-    ]
+    strays: list[int] = []
+    for places in shared:
+        before = bisect_left(places, place)
+        after = len(places) - before
+        rarer = range(0 if before <= after else before, len(places) if after <= before else before)
+        if not _are_apart(places, rarer):  # known before they are copied: most keys have many
+            return False
+        strays += (places[index] for index in rarer)
+    strays.sort()
     is_beside = place in strays or place - 1 in strays
-    are_apart = all(later - earlier >= STRAY_REACH for earlier, later in pairwise(strays))
-    return are_apart and not is_beside
+    return _are_apart(strays, range(len(strays))) and not is_beside
+
+
+def _are_apart(places: Sequence[int], indices: range) -> bool:
+    return all(
+        places[later] - places[earlier] >= STRAY_REACH for earlier, later in pairwise(indices)
+    )
