@@ -104,7 +104,7 @@ def measured_check(
     rule.start(tuple(pairs))
     runs: list[Run] = []
     for number in range(plan.looks[-1]):
-        for name in sorted(rule.decision()):
+        for name in sorted(rule.unfinished()):
             rule.add(*pairs[name][number])
             runs += pairs[name][number]
     return bundle_of(tuple(pairs), runs, metric, plan)

@@ -130,7 +130,7 @@ def resampled(bundles: Sequence[Bundle], draw: random.Random, *, is_same_code: b
     runs: list[Run] = []
     for number in range(plan.looks[-1]):
         pairs = [pair for bundle in bundles if (pair := pair_of(bundle, number))]
-        if not pairs or name not in rule.decision():
+        if not pairs or name not in rule.unfinished():
             break
         base, head = draw.choice(pairs)
         if is_same_code and draw.random() < 0.5:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner_queue_runner import CLASS, KILLER, REPOSITORY, TOKEN
+from runner_queue_runner import KILLER, MACHINE_CLASS, REPOSITORY, TOKEN
 from scratch_repository import commit, git
 from sqlmodel import select
 
@@ -48,7 +48,7 @@ MAX_SECONDS = 1800.0  # then something hangs
 
 
 @dataclass(frozen=True)
-class Site:
+class TrialFiles:
     """The folder of one trial: its database, its repository, its runners' state."""
 
     folder: Path
@@ -85,44 +85,44 @@ def main() -> None:
     parser.add_argument("--killers", type=int, default=0)
     arguments = parser.parse_args()
     trial = Trial(arguments.jobs, arguments.kills, arguments.runners, arguments.killers)
-    draws = random.Random(arguments.seed)
+    generator = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
-        is_good = run_trial(Site(Path(folder)), trial, draws)
+        is_good = run_trial(TrialFiles(Path(folder)), trial, generator)
     sys.exit(0 if is_good else 1)
 
 
-def run_trial(site: Site, trial: Trial, draws: random.Random) -> bool:
+def run_trial(files: TrialFiles, trial: Trial, generator: random.Random) -> bool:
     """Run one trial and print what became of its jobs; return whether all is as it should be."""
     names = [f"runner-{number}" for number in range(trial.runners)]
-    killers = set(draws.sample(range(trial.jobs), trial.killers))
-    prepare(site, names, [workload_of(at, is_killer=at in killers) for at in range(trial.jobs)])
+    killers = set(generator.sample(range(trial.jobs), trial.killers))
+    prepare(files, names, [workload_of(at, is_killer=at in killers) for at in range(trial.jobs)])
     began = time.monotonic()
-    with served(site) as url:
-        processes = {name: start_runner(site, name, url) for name in names}
-        left = trial.kills
-        while count_open(site) and time.monotonic() < began + MAX_SECONDS:
-            if left:
-                name = draws.choice(names)
-                wait_for_work(site, name, processes[name])
-                time.sleep(draws.uniform(0.0, MAX_LIFE_S))
-                left -= processes[name].poll() is None
+    with served(files) as url:
+        processes = {name: start_runner(files, name, url) for name in names}
+        kills_left = trial.kills
+        while count_open(files) and time.monotonic() < began + MAX_SECONDS:
+            if kills_left:
+                name = generator.choice(names)
+                wait_for_work(files, name, processes[name])
+                time.sleep(generator.uniform(0.0, MAX_LIFE_S))
+                kills_left -= processes[name].poll() is None
                 processes[name].kill()
                 processes[name].wait()
             else:
                 time.sleep(0.2)
             for name, process in processes.items():
                 if process.poll() is not None:
-                    processes[name] = start_runner(site, name, url)
+                    processes[name] = start_runner(files, name, url)
         for process in processes.values():
             process.terminate()
         for process in processes.values():
             process.wait()
-    return report(site, trial, trial.kills - left, time.monotonic() - began)
+    return report(files, trial, trial.kills - kills_left, time.monotonic() - began)
 
 
-def prepare(site: Site, names: Sequence[str], workloads: Sequence[str]) -> None:
+def prepare(files: TrialFiles, names: Sequence[str], workloads: Sequence[str]) -> None:
     """Make a repository with a clone for each runner, and a queue of jobs."""
-    origin = site.folder / "origin"
+    origin = files.folder / "origin"
     origin.mkdir()
     git(origin, "init", "--quiet", "--initial-branch", "main")
     shas = []
@@ -130,9 +130,9 @@ def prepare(site: Site, names: Sequence[str], workloads: Sequence[str]) -> None:
         commit(origin, {"step.py": f"STEP = {number}\n"}, f"change {number}")
         shas.append(Repository.open(origin).resolve("HEAD").sha)
     for name in names:
-        git(site.folder, "clone", "--quiet", str(origin), str(site.clone(name)))
-    upgrade(site.database_url)
-    engine, now = open_engine(site.database_url), datetime.now(UTC)
+        git(files.folder, "clone", "--quiet", str(origin), str(files.clone(name)))
+    upgrade(files.database_url)
+    engine, now = open_engine(files.database_url), datetime.now(UTC)
     add_project(engine, REPOSITORY, token=TOKEN, now=now)
     with write_session(engine) as session:
         project = project_for(session, REPOSITORY, now=now)
@@ -140,7 +140,7 @@ def prepare(site: Site, names: Sequence[str], workloads: Sequence[str]) -> None:
             job = NewRunnerJob(
                 key=f"trial:{number}",
                 kind=RunnerJobKind.RERUN,
-                machine_class=CLASS,
+                machine_class=MACHINE_CLASS,
                 base_sha=shas[0],
                 head_sha=shas[1],
                 workloads=(workload,),
@@ -155,12 +155,12 @@ def workload_of(number: int, *, is_killer: bool) -> str:
 
 
 @contextmanager
-def served(site: Site) -> Generator[str]:
+def served(files: TrialFiles) -> Generator[str]:
     """Run the service in a process of its own; yields its address."""
     words = ["-m", "perfledger_service", "server", "run", "--port", "0"]
-    with (site.folder / "service.log").open("wb") as log:
+    with (files.folder / "service.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=site.environment
+            [sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=files.environment
         )
     assert process.stdout is not None
     try:
@@ -173,24 +173,24 @@ def served(site: Site) -> Generator[str]:
         process.stdout.close()
 
 
-def start_runner(site: Site, name: str, url: str) -> "subprocess.Popen[bytes]":
-    words = [RUNNER, "runner", str(site.clone(name)), str(site.folder / "runners"), name, url]
-    with (site.folder / f"{name}.log").open("ab") as log:
+def start_runner(files: TrialFiles, name: str, url: str) -> "subprocess.Popen[bytes]":
+    words = [RUNNER, "runner", str(files.clone(name)), str(files.folder / "runners"), name, url]
+    with (files.folder / f"{name}.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, *words], stdout=log, stderr=log, env=site.environment
+            [sys.executable, *words], stdout=log, stderr=log, env=files.environment
         )
 
 
-def wait_for_work(site: Site, name: str, process: "subprocess.Popen[bytes]") -> None:
+def wait_for_work(files: TrialFiles, name: str, process: "subprocess.Popen[bytes]") -> None:
     """Wait until a runner has begun with a job, has died, or there is no job left."""
-    log = site.folder / f"{name}.log"
+    log = files.folder / f"{name}.log"
     size = log.stat().st_size
-    while log.stat().st_size == size and process.poll() is None and count_open(site):
+    while log.stat().st_size == size and process.poll() is None and count_open(files):
         time.sleep(0.05)
 
 
-def count_open(site: Site) -> int:
-    engine = open_engine(site.database_url)
+def count_open(files: TrialFiles) -> int:
+    engine = open_engine(files.database_url)
     with read_session(engine) as session:
         project = project_named(session, REPOSITORY)
         jobs = newest_runner_jobs(session, project.id, limit=10_000)
@@ -198,9 +198,9 @@ def count_open(site: Site) -> int:
     return sum(job.state.is_open for job in jobs)
 
 
-def report(site: Site, trial: Trial, kills: int, seconds: float) -> bool:
+def report(files: TrialFiles, trial: Trial, kills: int, seconds: float) -> bool:
     """Print what the database has, and return whether each job ended as it should."""
-    engine = open_engine(site.database_url)
+    engine = open_engine(files.database_url)
     with read_session(engine) as session:
         project = project_named(session, REPOSITORY)
         jobs = newest_runner_jobs(session, project.id, limit=10_000)
@@ -213,19 +213,19 @@ def report(site: Site, trial: Trial, kills: int, seconds: float) -> bool:
     killers = [job for job in jobs if KILLER in job.workloads[0]]
     failed = sum(job.state is RunnerJobState.FAILED for job in killers)
     done = [job for job in jobs if job.state is RunnerJobState.DONE]
-    own = sum(
+    own_results = sum(
         job.upload_id is not None and (workloads[job.upload_id],) == job.workloads for job in done
     )
     attempts = sum(job.attempts for job in jobs)
     print(
         f"{trial.jobs} jobs, {kills} kills in {integer(seconds)} s: {len(done)} done, "
-        f"{own} with its "
+        f"{own_results} with its "
         f"own result, {len(bundles)} results stored, {attempts} attempts; {failed} of "
         f"{len(killers)} that kill their runner failed"
     )
-    is_good = own == len(bundles) == trial.jobs - trial.killers and failed == trial.killers
+    is_good = own_results == len(bundles) == trial.jobs - trial.killers and failed == trial.killers
     if not is_good or killers:
-        log = "".join(path.read_text() for path in site.folder.glob("runner-*.log"))
+        log = "".join(path.read_text() for path in files.folder.glob("runner-*.log"))
         lines = log.splitlines()
         print("\n".join(lines if not is_good else [line for line in lines if " failed: " in line]))
     return is_good

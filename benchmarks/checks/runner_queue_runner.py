@@ -25,7 +25,7 @@ from perfledger_runners.jobs.work_loop import Drain, JobRunner, RunnerOptions
 
 REPOSITORY = "octo/models"
 TOKEN = "pl_0123abcd_" + "s" * 43
-CLASS = "cpu:Test CPU:1"
+MACHINE_CLASS = "cpu:Test CPU:1"
 LEASE_S = 3.0  # short: what a dead runner holds is soon free
 MAX_CHECK_S = 0.5
 KILLER = "killer"  # in the names of workloads that kill the runner of their job
@@ -93,7 +93,9 @@ def run_runner(clone: str, slots: str, name: str, url: str) -> None:
             command=command,
             folder=repository.root,
             environment=os.environ,
-            options=RunnerOptions(name=name, machine_classes=(CLASS,), lease_s=LEASE_S, poll_s=0.2),
+            options=RunnerOptions(
+                name=name, machine_classes=(MACHINE_CLASS,), lease_s=LEASE_S, poll_s=0.2
+            ),
             say=lambda line: print(line, flush=True),
             drain=drain,
         ).run()

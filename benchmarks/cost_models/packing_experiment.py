@@ -52,7 +52,7 @@ def pack(jobs: JobTable, cluster: Cluster, placement: PlacementPolicy, *, seed: 
     shapes, places = resource_requests(jobs)
     arrivals = arrival_order(jobs, LOAD * free_devices.capacity_milli, seed)
     mix = Fragmentation(jobs)
-    placer = JobPlacer(free_devices, placement, mix=mix, seed=seed)
+    placer = JobPlacer(free_devices, placement, fragmentation=mix, seed=seed)
     demand, at_capacity = 0, 0
     for row, milli in zip(arrivals.tolist(), jobs.milli[arrivals].tolist(), strict=True):
         allocation = placer.place(shapes[places[row]])

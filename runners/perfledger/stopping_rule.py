@@ -21,7 +21,7 @@ class StoppingRule(Protocol):
         """Add a pair of one workload."""
         ...
 
-    def decision(self) -> frozenset[str]:
+    def unfinished(self) -> frozenset[str]:
         """Return the workloads that need another pair; empty when all are decided."""
         ...
 

@@ -19,7 +19,7 @@ from perfledger_service.usecases.server.project import (
     list_projects,
     rename_project,
 )
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import (
     announce_classes,
     head_of_work,
@@ -82,7 +82,7 @@ class Office:
         """Announce any class, post the head, and return the work at the deadline."""
         due_at = self.now + deadline
         announce_classes(self.engine, head, ("*",), deadline=due_at, now=self.now)
-        post_expected(self.engine, head, **self.posting())
+        repost_reports(self.engine, head, **self.posting())
         return work_at(head, due_at)
 
     def posting(self):
@@ -137,7 +137,7 @@ def test_a_deadline_of_before_the_repository_was_renamed_is_kept(office, rename,
     due = office.announce(replace(head, pull_request=7))
     at_github = rename()
     office.now = due.due_at
-    post_expected(office.engine, head_of_work(office.engine, due), **office.posting())
+    repost_reports(office.engine, head_of_work(office.engine, due), **office.posting())
 
     [check] = at_github.checks
     assert (check["status"], check["conclusion"]) == ("completed", "failure")
@@ -242,7 +242,7 @@ def test_a_pull_request_that_github_does_not_find_for_a_while_is_not_given_up(
     with pytest.raises(GitHubError, match="does not find pull request #7") as refusal:
         office.post(second)
     with pytest.raises(GitHubError, match="does not find pull request #7"):
-        post_expected(office.engine, head, **office.posting())
+        repost_reports(office.engine, head, **office.posting())
 
     assert refusal.value.is_transient
     assert office.post(second).status is UploadStatus.POSTED

@@ -39,7 +39,7 @@ FINITE_STATES = frozenset({ResultState.FINITE, ResultState.PARTLY_EXAMINED})
 DOUBT = "cannot tell whether head still does the work"
 UNCOUNTABLE = "none of its work can be counted"
 # What settles a doubt, by the suite: only own workloads have a check.
-WAYS_ON = {
+REMEDIES = {
     "": "give the workload a check=, or name it in accepted_work",
     "pytest": "assert in the test that its result is right, and name it in accepted_work",
     "asv": "make sure that its result is right, and name it in accepted_work",
@@ -120,7 +120,7 @@ def work_doubts(bundle: Bundle) -> WorkDoubts:
             for workload, its_pairs in pairs.items()
             if not _agrees(its_pairs)
         },
-        advice=_way_on(bundle),
+        advice=_remedy(bundle),
     )
 
 
@@ -210,17 +210,17 @@ def _failure_of(bundle: Bundle, workload: str, pairs: Pairs) -> Failure | None:
     doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
     if not doubt:
         return None
-    return _unproven_work(workload, doubt, advice=_way_on(bundle))
+    return _unproven_work(workload, doubt, advice=_remedy(bundle))
 
 
-def _way_on(bundle: Bundle) -> str:
+def _remedy(bundle: Bundle) -> str:
     """Return what settles a doubt, which is not the same for other tools' benchmarks."""
-    return WAYS_ON.get(str(bundle.settings.get("suite", "")), WAYS_ON[""])
+    return REMEDIES.get(str(bundle.settings.get("suite", "")), REMEDIES[""])
 
 
 def _or_check(bundle: Bundle) -> str:
     """Return the end of a piece of advice: to give a check, where a workload can have one."""
-    return ", or give the workload a check=" if _way_on(bundle) == WAYS_ON[""] else ""
+    return ", or give the workload a check=" if _remedy(bundle) == REMEDIES[""] else ""
 
 
 def _unproven_work(workload: str, reason: str, *, advice: str) -> Failure:

@@ -84,7 +84,7 @@ class GroupSequentialStopping:
             raise ValueError(msg)
         self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
 
-    def decision(self) -> frozenset[str]:
+    def unfinished(self) -> frozenset[str]:
         """Return the workloads that need another pair; empty once all are decided."""
         due = {
             workload
@@ -125,7 +125,7 @@ class GroupSequentialStopping:
             if len(pairs) < self._kernel_pairs:
                 widths.setdefault(workload, 0.0)  # decided, but short of kernel windows
         # A workload without a width was decided between its looks, by Holm's share.
-        waiting = self.decision() & seconds.keys() & widths.keys()
+        waiting = self.unfinished() & seconds.keys() & widths.keys()
         unseen = [each for each in waiting if math.isinf(widths[each])]
         if unseen:
             return min(

@@ -99,33 +99,35 @@ def _table(schedule: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
 def _levels(schedule: tuple[int, ...], alphas: FloatArray, power: float) -> FloatArray:
     """Return the nominal level of each look, (looks, alphas); alpha * time**power is spent."""
     times = np.array(schedule) / schedule[-1]
-    spends = np.diff(times**power, prepend=0.0)[:, np.newaxis] * alphas
+    spent = np.diff(times**power, prepend=0.0)[:, np.newaxis] * alphas
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    levels = np.empty_like(spends)
-    places = np.zeros((len(alphas), 1))  # of the motion, each with its probability
-    chances = np.ones((len(alphas), 1))
-    for look, (before, now) in enumerate(zip((0.0, *times[:-1]), times, strict=True)):
-        sd = np.sqrt(now - before)
-        bound = _bound(places, chances, spends[look], sd=sd, time=now)
-        levels[look] = 2 * ndtr(-bound / np.sqrt(now))
+    levels = np.empty_like(spent)
+    positions = np.zeros((len(alphas), 1))  # of the motion, each with its probability
+    probabilities = np.ones((len(alphas), 1))
+    for look, (earlier, time) in enumerate(zip((0.0, *times[:-1]), times, strict=True)):
+        sd = np.sqrt(time - earlier)
+        bound = _bound(positions, probabilities, spent[look], sd=sd, time=time)
+        levels[look] = 2 * ndtr(-bound / np.sqrt(time))
         reached = bound[:, np.newaxis] * nodes
-        moves = (reached[:, :, np.newaxis] - places[:, np.newaxis, :]) / sd
+        moves = (reached[:, :, np.newaxis] - positions[:, np.newaxis, :]) / sd
         density = np.exp(-0.5 * moves**2) / (sd * np.sqrt(2 * np.pi))
-        chances = (density @ chances[:, :, np.newaxis])[:, :, 0] * (bound[:, np.newaxis] * weights)
-        places = reached
+        probabilities = (density @ probabilities[:, :, np.newaxis])[:, :, 0] * (
+            bound[:, np.newaxis] * weights
+        )
+        positions = reached
     return levels
 
 
 def _bound(
-    places: FloatArray, chances: FloatArray, spend: FloatArray, *, sd: float, time: float
+    positions: FloatArray, probabilities: FloatArray, spend: FloatArray, *, sd: float, time: float
 ) -> FloatArray:
     """Return the bound that is crossed, up or down, with probability `spend`."""
-    if places.shape[1] == 1:  # the first look: one step from zero
+    if positions.shape[1] == 1:  # the first look: one step from zero
         return -ndtri(spend / 2) * sd
     low, high = np.zeros_like(spend), np.full_like(spend, 40 * np.sqrt(time))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        crossed = 2 * (chances * ndtr((places - middle[:, np.newaxis]) / sd)).sum(axis=1)
+        crossed = 2 * (probabilities * ndtr((positions - middle[:, np.newaxis]) / sd)).sum(axis=1)
         low = np.where(crossed > spend, middle, low)
         high = np.where(crossed > spend, high, middle)
     return high

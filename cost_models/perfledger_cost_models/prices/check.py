@@ -107,7 +107,7 @@ class _Checked:
     """The remaining rows, and the findings on the others."""
 
     name: str
-    listed: list[PricedRow] = field(default_factory=list[PricedRow])
+    remaining: list[PricedRow] = field(default_factory=list[PricedRow])
     unknown: dict[OptionKey, UnknownPrice] = field(default_factory=dict[OptionKey, UnknownPrice])
     findings: list[PriceFinding] = field(default_factory=list[PriceFinding])
     rejected: list[RejectedPrice] = field(default_factory=list[RejectedPrice])
@@ -124,7 +124,7 @@ class _Checked:
             if level is FindingSeverity.REJECT:
                 rejected[one.row] = _rejected_price(one, self.name, reason)
         self.rejected += rejected.values()
-        self.listed = [one for one in self.listed if one.row not in rejected]
+        self.remaining = [one for one in self.remaining if one.row not in rejected]
 
 
 def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT) -> SheetCheck:
@@ -135,12 +135,12 @@ def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT
     checked = _Checked(name=name)
     for row in read_rows(text, name, columns=COLUMNS, optional=(CURRENCY_COLUMN,)):
         checked.rows += 1
-        _read(row, checked, context)
+        _read_row(row, checked, context)
     _apply_rules(checked, context)
     if context.previous is not None:
         checked.findings += [
             _finding(one, level, STEP_RULE, reason)
-            for one, level, reason in _steps(checked.listed, context.previous)
+            for one, level, reason in _steps(checked.remaining, context.previous)
         ]
     return _sheet_check(checked)
 
@@ -148,7 +148,7 @@ def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT
 def check_prices(prices: Sequence[Price], name: str, *, context: CheckContext) -> SheetCheck:
     """Check prices that do not come from a table, in rows numbered from 1."""
     checked = _Checked(name=name, rows=len(prices))
-    checked.listed = [PricedRow(row, price) for row, price in enumerate(prices, start=1)]
+    checked.remaining = [PricedRow(row, price) for row, price in enumerate(prices, start=1)]
     _apply_rules(checked, context)
     return _sheet_check(checked)
 
@@ -160,14 +160,14 @@ def _sheet_check(checked: _Checked) -> SheetCheck:
         findings=tuple(sorted(checked.findings, key=lambda finding: (finding.row, finding.rule))),
         sheet=PriceSheet(
             name=checked.name,
-            prices=tuple(one.price for one in checked.listed),
+            prices=tuple(one.price for one in checked.remaining),
             unknown=tuple(checked.unknown.values()),
             rejected=tuple(sorted(checked.rejected, key=lambda each: each.row)),
         ),
     )
 
 
-def _read(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
+def _read_row(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
     """Read one row; a row that cannot be read is rejected."""
     try:
         if is_unknown(row):
@@ -182,9 +182,9 @@ def _read(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
         price = read_price(row, layer=context.layer, exchange_rates=context.exchange_rates)
     except PriceSheetError as error:
         checked.findings.append(_row_finding(row, FindingSeverity.REJECT, READING_RULE, str(error)))
-        checked.rejected.append(_unread(row, checked.name, str(error)))
+        checked.rejected.append(_unreadable_row(row, checked.name, str(error)))
         return
-    checked.listed.append(PricedRow(row.number, price))
+    checked.remaining.append(PricedRow(row.number, price))
     if row.cells["confidence"].strip() == REJECTED_CONFIDENCE:
         checked.marked.add(row.number)
 
@@ -192,21 +192,21 @@ def _read(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
 def _apply_rules(checked: _Checked, context: CheckContext) -> None:
     """Remove what a rule rejects: a row that one rule rejects is no reference for the next."""
     if context.today is not None:
-        checked.apply(FUTURE_RULE, _future_rows(checked.listed, context.today))
+        checked.apply(FUTURE_RULE, _future_rows(checked.remaining, context.today))
     references = _references(context.reference)
     is_own = context.layer is PriceLayer.OVERRIDE
     for name, rule in RULES.items():
         if is_own and name not in RULES_OF_OWN_PRICES:
             continue
-        own_keys = {one.price.key for one in checked.listed}
+        own_keys = {one.price.key for one in checked.remaining}
         references_beside = [
             one for one in references if name in RULES_WITH_HISTORY or one.price.key not in own_keys
         ]
-        checked.apply(name, rule([*references_beside, *checked.listed]))
-    marked = [one for one in checked.listed if one.row in checked.marked]
+        checked.apply(name, rule([*references_beside, *checked.remaining]))
+    marked = [one for one in checked.remaining if one.row in checked.marked]
     reason = "its own confidence is reject"
     checked.apply(CONFIDENCE_RULE, ((one, FindingSeverity.REJECT, reason) for one in marked))
-    for one in checked.listed:
+    for one in checked.remaining:
         checked.unknown.pop(one.price.key, None)
 
 
@@ -236,7 +236,7 @@ def _rejected_price(rejected_row: PricedRow, name: str, reason: str) -> Rejected
     )
 
 
-def _unread(row: SheetRow, name: str, reason: str) -> RejectedPrice:
+def _unreadable_row(row: SheetRow, name: str, reason: str) -> RejectedPrice:
     """Return an unreadable row, with the contents of its cells."""
     cells = {column: cell.strip()[:MAX_CELL] for column, cell in row.cells.items()}
     return RejectedPrice(

@@ -60,7 +60,7 @@ def _duplicates(listed: Sequence[PricedRow]) -> RowFindings:
                 yield one, level, f"rows {rows} are the same price of the same day"
 
 
-def _windows(listed: Sequence[PricedRow]) -> RowFindings:
+def _windows_meters(listed: Sequence[PricedRow]) -> RowFindings:
     azure = [one for one in on_demand_rows(listed) if one.price.provider == "azure"]
     for one in azure:
         price, size = one.price, _AZURE_SIZE.fullmatch(one.price.sku)
@@ -197,7 +197,7 @@ def _warn_about_pairs(pairs: Iterable[tuple[PricedRow, PricedRow]]) -> RowFindin
     yield from ((one, FindingSeverity.WARN, reason) for one, reason in noted.values())
 
 
-def _columns(listed: Sequence[PricedRow]) -> RowFindings:
+def _swapped_columns(listed: Sequence[PricedRow]) -> RowFindings:
     """Find rows with two swapped columns: each has the value that other rows have in the other."""
     names = {
         name: {getattr(one.price, name) for one in listed if one.is_reference} for name in _NAMES
@@ -235,13 +235,13 @@ def _contents(row: PricedRow) -> tuple[int, str]:
 # In this order: a row that one rule rejects is no reference for the next.
 RULES: Mapping[str, _Rule] = {
     "days": history_rules.days,
-    "swapped columns": _columns,
+    "swapped columns": _swapped_columns,
     "placeholder": _sentinels,
     "earlier value": history_rules.earlier_values,
     "superseded price": history_rules.superseded_prices,
     "duplicate": _duplicates,
     "chips and cores": _chips,
-    "Windows meter": _windows,
+    "Windows meter": _windows_meters,
     "instance and accelerator": _denominators,
     "accelerators of an instance": _instances,
     "level of its region": market_rules.region_levels,

@@ -58,9 +58,13 @@ class PoolSimulation:
         self._policy = policy
         self._free = FreeDevices(cluster, nodes, jobs)
         self._jobs = SimulatedJobs(jobs, policy, has_calendar=bool(reservations))
-        self._mix = Fragmentation(jobs)
+        self._fragmentation = Fragmentation(jobs)
         self._placer = JobPlacer(
-            self._free, policy.placement, mix=self._mix, locality=policy.locality, seed=seed
+            self._free,
+            policy.placement,
+            fragmentation=self._fragmentation,
+            locality=policy.locality,
+            seed=seed,
         )
         self.meter = DeviceTimeMeter(
             capacity_milli=self._free.capacity_milli, until_ms=until_ms, samples=samples
@@ -118,7 +122,7 @@ class PoolSimulation:
         )
 
     def _unusable(self) -> float:
-        return float(self._mix.amount(self._free, np.arange(len(self._free.size))).sum())
+        return float(self._fragmentation.amount(self._free, np.arange(len(self._free.size))).sum())
 
     def _wait(self, job: int, since_ms: int) -> None:
         self._waiting.add(

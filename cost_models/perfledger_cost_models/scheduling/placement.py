@@ -35,14 +35,14 @@ class JobPlacer:
         free_devices: FreeDevices,
         placement: PlacementPolicy,
         *,
-        mix: Fragmentation,
+        fragmentation: Fragmentation,
         locality: Locality = Locality.FEWEST,
         seed: int = 0,
     ) -> None:
         self._free_devices = free_devices
         self._placement = placement
         self._locality = locality
-        self._mix = mix
+        self._fragmentation = fragmentation
         self._random = Random(seed)  # noqa: S311 - no secret
         self._scores: dict[ResourceRequest, tuple[FloatArray, int]] = {}
         self._all = np.arange(len(free_devices.size))
@@ -85,7 +85,7 @@ class JobPlacer:
     def _devices(self, request: ResourceRequest, node: int) -> IntArray:
         is_part = request.devices == 1 and request.share_milli < WHOLE_DEVICE
         if is_part and self._placement is PlacementPolicy.FRAGMENTATION:
-            return np.array([self._mix.best_device(self._free_devices, request, node)])
+            return np.array([self._fragmentation.best_device(self._free_devices, request, node)])
         if is_part and self._placement is PlacementPolicy.RANDOM:
             fits = np.flatnonzero(self._free_devices.left[node] >= request.share_milli)
             return fits[[self._random.randrange(len(fits))]]
@@ -202,7 +202,7 @@ class JobPlacer:
             case PlacementPolicy.CLUSTERING:
                 scores = _clustering(self._free_devices, request, nodes)
             case PlacementPolicy.FRAGMENTATION:
-                scores = self._mix.scores(self._free_devices, request, nodes)
+                scores = self._fragmentation.scores(self._free_devices, request, nodes)
         return scores
 
 

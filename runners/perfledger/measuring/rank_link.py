@@ -33,8 +33,8 @@ LOOPBACK = "127.0.0.1"
 ENDED_EARLY = "ended before the others"  # what the ranks say that waited for another one
 RETRY_S = 0.01  # until rank 0 listens, or the agent's start-up limit ends it
 HEADER = struct.Struct("!IBI")  # number of the exchange, its kind, bytes of the payload
-PLACE = struct.Struct("!I")
-TIME = struct.Struct("!d")
+RANK_FORMAT = struct.Struct("!I")
+SECONDS_FORMAT = struct.Struct("!d")
 
 
 class ExchangeKind(IntEnum):
@@ -91,8 +91,10 @@ class RankLink:
         if self.rank > 0:
             (first,) = self._sockets
             _send(first, self._packed(kind, payload))
-            return tuple(self._receive(first, kind, 0) for _ in range(self.ranks))
-        answers = [self._receive(each, kind, rank) for rank, each in enumerate(self._sockets, 1)]
+            return tuple(self._receive_payload(first, kind, 0) for _ in range(self.ranks))
+        answers = [
+            self._receive_payload(each, kind, rank) for rank, each in enumerate(self._sockets, 1)
+        ]
         payloads = (payload, *answers)
         answer = b"".join(self._packed(kind, each) for each in payloads)
         for each in self._sockets:
@@ -101,8 +103,8 @@ class RankLink:
 
     def exchange_seconds(self, seconds: float) -> tuple[float, ...]:
         """Return the seconds of all ranks, by rank."""
-        answers = self.exchange(ExchangeKind.TIMES, TIME.pack(seconds))
-        return tuple(float(TIME.unpack(each)[0]) for each in answers)
+        answers = self.exchange(ExchangeKind.TIMES, SECONDS_FORMAT.pack(seconds))
+        return tuple(float(SECONDS_FORMAT.unpack(each)[0]) for each in answers)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -112,8 +114,8 @@ class RankLink:
     def _packed(self, kind: ExchangeKind, payload: bytes) -> bytes:
         return HEADER.pack(self._number, kind, len(payload)) + payload
 
-    def _receive(self, connection: socket.socket, kind: ExchangeKind, rank: int) -> bytes:
-        number, other_kind, size = HEADER.unpack(_receive(connection, HEADER.size, rank))
+    def _receive_payload(self, connection: socket.socket, kind: ExchangeKind, rank: int) -> bytes:
+        number, other_kind, size = HEADER.unpack(_receive_bytes(connection, HEADER.size, rank))
         if (number, other_kind) != (self._number, kind):
             msg = (
                 f"rank {rank} and rank {self.rank} do not run the same steps: exchange {number} of "
@@ -121,7 +123,7 @@ class RankLink:
                 "up and run as often as the others"
             )
             raise RankError(msg)
-        return _receive(connection, size, rank)
+        return _receive_bytes(connection, size, rank)
 
 
 def connect_to_agent(folder: Path) -> int:
@@ -133,7 +135,7 @@ def join_ranks(folder: Path, place: RankPlace) -> RankLink:
     """Connect this process to the other ranks, as soon as all of them have started."""
     if place.rank > 0:
         connection = _connect(folder / RANK_SOCKET)
-        _send(connection, PLACE.pack(place.rank))
+        _send(connection, RANK_FORMAT.pack(place.rank))
         return RankLink(place, (connection,))
     connections: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as listener, ExitStack() as unused:
@@ -143,7 +145,7 @@ def join_ranks(folder: Path, place: RankPlace) -> RankLink:
         part.rename(folder / RANK_SOCKET)
         while len(connections) < place.ranks - 1:
             connection = unused.enter_context(_above_low_descriptors(listener.accept()[0]))
-            (rank,) = PLACE.unpack(_receive(connection, PLACE.size, 0))
+            (rank,) = RANK_FORMAT.unpack(_receive_bytes(connection, RANK_FORMAT.size, 0))
             if not 0 < rank < place.ranks or rank in connections:
                 msg = f"`launch` started two processes with rank {rank} of {place.ranks}"
                 raise RankError(msg)
@@ -204,7 +206,7 @@ def _send(connection: socket.socket, data: bytes) -> None:
         raise RankError(msg) from error
 
 
-def _receive(connection: socket.socket, size: int, rank: int) -> bytes:
+def _receive_bytes(connection: socket.socket, size: int, rank: int) -> bytes:
     data = b""
     while len(data) < size:
         try:

@@ -325,7 +325,7 @@ class _Check:
 
     def _end_round(self) -> None:
         self.rounds += 1
-        self.waiting = self.rule.decision() - self.failed_workloads
+        self.waiting = self.rule.unfinished() - self.failed_workloads
         self.profiles_s = PROFILE_PAIRS * sum(self.seconds[each] for each in self.rule.changes())
         self.measurement.progress.pair_done(
             pairs=max(self.done.values()),

@@ -43,7 +43,7 @@ from perfledger_service.usecases.review.schedule import (
 )
 from perfledger_service.usecases.server.prune import prune
 from perfledger_service.usecases.server.retention_periods import retention_policy
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import head_of_work, work_at
 from perfledger_service.usecases.uploads.merge_groups import later_checks
 from perfledger_service.usecases.uploads.reports import UploadReports
@@ -153,7 +153,7 @@ def _app_state(
         )
 
     def post_head(head: CheckedHead) -> None:
-        post_expected(
+        repost_reports(
             engine,
             head,
             pull_requests=github,

@@ -40,14 +40,14 @@ def feed(build, rule, workload, count, **metrics):
     answers = []
     for base, head in build.pairs(workload, **metrics)[:count]:
         rule.add(base, head)
-        answers.append(workload in rule.decision())
+        answers.append(workload in rule.unfinished())
     return answers
 
 
 def test_it_fills_the_port_that_the_runner_asks_for():
     rule: StoppingRule = started("m:f")
 
-    assert rule.decision() == {"m:f"}
+    assert rule.unfinished() == {"m:f"}
 
 
 def test_a_clear_change_ends_at_the_first_look(build):
@@ -115,7 +115,7 @@ def test_workloads_end_each_at_their_own_look(build):
         rule.add(*clear[number])
         rule.add(*noisy[number])
 
-    assert rule.decision() == {"m:g"}
+    assert rule.unfinished() == {"m:g"}
 
 
 def test_a_workload_that_was_not_looked_at_yet_counts_in_the_family(build):
@@ -133,7 +133,7 @@ def test_a_decision_can_be_asked_for_twice(build):
     rule = started("m:f", "m:g")
     feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
 
-    assert rule.decision() == rule.decision() == {"m:g"}
+    assert rule.unfinished() == rule.unfinished() == {"m:g"}
 
 
 def test_starting_again_forgets_what_was(build):
@@ -142,7 +142,7 @@ def test_starting_again_forgets_what_was(build):
 
     rule.start(["m:g"])
 
-    assert rule.decision() == {"m:g"}
+    assert rule.unfinished() == {"m:g"}
 
 
 def test_what_cannot_be_measured_needs_no_more_pairs(build):

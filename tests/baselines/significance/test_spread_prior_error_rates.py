@@ -136,7 +136,7 @@ def a_check(build, rng, prior):
     rule.start(["m:f"])
     drawn_pairs = build.pairs(step_time_p50=pairs)
     count = 0
-    while rule.decision():
+    while rule.unfinished():
         rule.add(*drawn_pairs[count])
         count += 1
     bundle = build.bundle({"m:f": {"step_time_p50": pairs[:count]}}, plan=plan)

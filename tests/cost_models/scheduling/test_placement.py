@@ -21,7 +21,7 @@ def test_gradient_descent_completes_a_device_that_is_half_taken(free_devices):
     free_devices.take(JobAllocation(half, (NodeAllocation(1, np.array([2]), 4000, 0),)))
 
     held_place = JobPlacer(
-        free_devices, PlacementPolicy.FRAGMENTATION, mix=Fragmentation(MIX)
+        free_devices, PlacementPolicy.FRAGMENTATION, fragmentation=Fragmentation(MIX)
     ).place(half)
 
     assert held_place is not None
@@ -46,7 +46,9 @@ def test_each_placement_has_its_node(free_devices, placement, node):
     )
     free_devices.take(JobAllocation(whole_shape, (NodeAllocation(1, np.array([0]), 8000, 0),)))
 
-    held_place = JobPlacer(free_devices, placement, mix=Fragmentation(MIX)).place(whole_shape)
+    held_place = JobPlacer(free_devices, placement, fragmentation=Fragmentation(MIX)).place(
+        whole_shape
+    )
 
     assert held_place is not None
     assert held_place.nodes[0].node == node
@@ -61,7 +63,9 @@ def test_nodes_are_alike_within_a_hundredth_as_kubernetes_scores_are():
     for node, taken_share in enumerate((fiftieth, hundredth)):
         free.take(JobAllocation(taken_share, (NodeAllocation(node, np.array([0]), 0, 0),)))
 
-    held_place = JobPlacer(free, PlacementPolicy.WORST_FIT, mix=Fragmentation(mix)).place(fiftieth)
+    held_place = JobPlacer(free, PlacementPolicy.WORST_FIT, fragmentation=Fragmentation(mix)).place(
+        fiftieth
+    )
 
     assert held_place is not None
     assert held_place.nodes[0].node == 0
@@ -70,7 +74,7 @@ def test_nodes_are_alike_within_a_hundredth_as_kubernetes_scores_are():
 def test_random_placement_is_that_of_its_seed(free_devices):
     shapes, _ = resource_requests(MIX)
     placers = [
-        JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
+        JobPlacer(free_devices, PlacementPolicy.RANDOM, fragmentation=Fragmentation(MIX), seed=4)
         for _ in range(2)
     ]
     places = [[each.place(shapes[1]) for _ in range(20)] for each in placers]
@@ -84,7 +88,9 @@ def test_random_placement_is_that_of_its_seed(free_devices):
 
 def test_random_placement_draws_the_device_of_a_part_too(free_devices):
     half = next(request for request in resource_requests(MIX)[0] if request.share_milli == 500)
-    placer = JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
+    placer = JobPlacer(
+        free_devices, PlacementPolicy.RANDOM, fragmentation=Fragmentation(MIX), seed=4
+    )
     places = [placer.place(half) for _ in range(40)]
 
     assert {
@@ -96,7 +102,7 @@ def test_random_placement_draws_the_device_of_a_part_too(free_devices):
 def test_a_cluster_is_never_more_than_full(placement):
     free_devices = FreeDevices(equal_nodes(5, devices=4), np.arange(5), MIX)
     shapes, places = resource_requests(MIX)
-    placer = JobPlacer(free_devices, placement, mix=Fragmentation(MIX), seed=1)
+    placer = JobPlacer(free_devices, placement, fragmentation=Fragmentation(MIX), seed=1)
     free = [free_devices.free_milli]
 
     for row in np.random.default_rng(1).permutation(np.repeat(np.arange(len(MIX)), 5)):

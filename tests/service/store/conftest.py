@@ -163,16 +163,16 @@ def differences():
 
 
 @pytest.fixture
-def disbelieve():
+def mark_untrusted():
     """Make an upload one of a run that is not believed, which enters no baseline."""
 
-    def disbelieve(engine, upload):
+    def mark_untrusted(engine, upload):
         with write_session(engine) as session:
-            is_it = UploadRow.id == upload.id
-            session.exec(update(UploadRow).where(is_it).values(sender=UploadSender.OTHER_RUN))
+            is_upload = UploadRow.id == upload.id
+            session.exec(update(UploadRow).where(is_upload).values(sender=UploadSender.OTHER_RUN))
             session.commit()
 
-    return disbelieve
+    return mark_untrusted
 
 
 @pytest.fixture

@@ -234,12 +234,12 @@ def test_what_people_see_is_when_a_bundle_was_measured_and_not_when_it_arrived(
 
 
 def test_a_run_that_is_not_believed_is_shown_and_is_no_newest_value(
-    any_engine, judged_on_branch, make_bundle, disbelieve, now
+    any_engine, judged_on_branch, make_bundle, mark_untrusted, now
 ):
     judged_on_branch(any_engine, make_bundle(ratio=1.0), upload_id="1" * 32)
     later = now + timedelta(hours=1)
     other = make_bundle(ratio=1.5, seed=1)
-    disbelieve(any_engine, judged_on_branch(any_engine, other, upload_id="2" * 32, now=later))
+    mark_untrusted(any_engine, judged_on_branch(any_engine, other, upload_id="2" * 32, now=later))
 
     with read_session(any_engine) as session:
         by_metric = series_by_metric(session)

@@ -208,10 +208,10 @@ def test_a_change_has_the_date_of_its_commit(check, quarter):
 
 
 def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
-    any_engine, check, disbelieve, quarter
+    any_engine, check, mark_untrusted, quarter
 ):
     believed = check(1)
-    disbelieve(any_engine, check(2, NOVEMBER + timedelta(hours=1), ratio=1.5))
+    mark_untrusted(any_engine, check(2, NOVEMBER + timedelta(hours=1), ratio=1.5))
 
     stored = quarter()
 

@@ -33,7 +33,7 @@ REFUSALS = frozenset(
 )
 _REASON = re.compile(r"^Error from server \((\w{1,60})\)", re.MULTILINE)
 # Two reasons that kubectl words differently from the API.
-_OTHER_WORDS = {
+_REASON_PATTERNS = {
     "Unauthorized": re.compile(r"^error: You must be logged in", re.MULTILINE),
     "Invalid": re.compile(r"^The .{1,300} is invalid", re.MULTILINE),
 }
@@ -103,7 +103,7 @@ class Kubectl:
         """Return the last warning about the Job of this name, such as a quota; "" without one."""
         selector = f"involvedObject.kind=Job,involvedObject.name={name},type=Warning"
         query = urlencode({"fieldSelector": selector, "limit": MAX_EVENTS})
-        answer = self._ask("get", f"{self._core}/events?{query}")
+        answer = self._ask("get", f"{self._namespace_path}/events?{query}")
         events = decode_record(answer, EventRecords).items or ()
         return detail_text(events[-1].reason, events[-1].message) if events else ""
 
@@ -129,12 +129,12 @@ class Kubectl:
         raise KubernetesError(msg, reason=_reason(answer.error))
 
     @property
-    def _core(self) -> str:
+    def _namespace_path(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}"
 
     @property
     def _pods(self) -> str:
-        return f"{self._core}/pods"
+        return f"{self._namespace_path}/pods"
 
     @property
     def _jobs(self) -> str:
@@ -146,4 +146,4 @@ def _reason(text: str) -> str:
     match = _REASON.search(text)
     if match is not None:
         return match[1]
-    return next((name for name, words in _OTHER_WORDS.items() if words.search(text)), "")
+    return next((name for name, pattern in _REASON_PATTERNS.items() if pattern.search(text)), "")

@@ -98,5 +98,5 @@ def _show_measured(output: Output) -> None:
     with open_store() as engine:
         from perfledger_service.usecases.fleet.capacity import read_measured_utilization
 
-        uses = read_measured_utilization(engine)
-    output.write_document(uses, measured_utilization_document)
+        utilization = read_measured_utilization(engine)
+    output.write_document(utilization, measured_utilization_document)

@@ -88,8 +88,8 @@ def post_report(
             for other in uploads_of_head(session, head)
             if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
         )
-    current = None if is_late else _current(pull_requests, head, posts)
-    objection = "" if is_late else _objection(head, current)
+    current = None if is_late else _pull_request_of(pull_requests, head, posts)
+    objection = "" if is_late else _reason_not_to_post(head, current)
     if objection:
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
@@ -113,7 +113,7 @@ def post_report(
     return tuple(work_at(one, now) for one in sharing_heads)
 
 
-def post_expected(
+def repost_reports(
     engine: Engine,
     head: CheckedHead,
     *,
@@ -145,8 +145,8 @@ def post_expected(
         return
     with read_session(engine) as session:
         posts = posted_ids(session, head)
-    current = _current(pull_requests, head, posts)
-    if current is None or _objection(head, current):
+    current = _pull_request_of(pull_requests, head, posts)
+    if current is None or _reason_not_to_post(head, current):
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
@@ -289,7 +289,7 @@ def _outcome(
         return upload
 
 
-def _current(
+def _pull_request_of(
     pull_requests: PullRequests, head: CheckedHead, posts: PostedIds
 ) -> PullRequest | None:
     """Return a head's pull request, or None if GitHub never had it.
@@ -303,7 +303,7 @@ def _current(
     return current
 
 
-def _objection(head: CheckedHead, current: PullRequest | None) -> str:
+def _reason_not_to_post(head: CheckedHead, current: PullRequest | None) -> str:
     """Return why a report is not posted, or "": it must be of the pull request's current head."""
     if current is None:
         return f"{head.repository} has no pull request #{head.pull_request}"

@@ -112,4 +112,4 @@ def test_measuring_stops_by_the_rule_of_each_workload(build):
         for base, head in build.pairs(workload, step_time_p50=noisy, peak_memory=quiet):
             rule.add(base, head)
 
-    assert rule.decision() == {"m:f"}
+    assert rule.unfinished() == {"m:f"}

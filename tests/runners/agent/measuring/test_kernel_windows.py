@@ -77,7 +77,7 @@ class TwoPairs:
         del head
         self.pairs[base.workload] += 1
 
-    def decision(self):
+    def unfinished(self):
         return frozenset(name for name, pairs in self.pairs.items() if pairs < 2)
 
     def next_pair(self, _):

@@ -34,7 +34,7 @@ class OnePair:
     def add(self, base, _):
         self.waiting.discard(base.workload)
 
-    def decision(self):
+    def unfinished(self):
         return frozenset(self.waiting)
 
     def next_pair(self, _):

@@ -267,7 +267,7 @@ specs = [
 class Rule:
     def start(self, workloads): self.pairs, self.decisions = {{each: 0 for each in workloads}}, []
     def add(self, base, head): self.pairs[base.workload] += 1
-    def decision(self):
+    def unfinished(self):
         self.decisions.append(dict(self.pairs))
         return frozenset(each for each, pairs in self.pairs.items() if pairs < 3)
     def next_pair(self, seconds): return None

@@ -115,9 +115,9 @@ def test_a_commit_that_only_its_bundle_claims_does_not_count(any_engine, judged,
     assert utilization.readings == (0.125, 0.125)
 
 
-def test_a_run_that_is_not_believed_does_not_count(any_engine, check, disbelieve, stored):
+def test_a_run_that_is_not_believed_does_not_count(any_engine, check, mark_untrusted, stored):
     check(1, readings=(0.125,))
-    disbelieve(any_engine, check(2, readings=(0.5,), created_at=later(1)))
+    mark_untrusted(any_engine, check(2, readings=(0.5,), created_at=later(1)))
 
     (utilization,) = stored()
 

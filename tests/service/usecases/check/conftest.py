@@ -55,7 +55,7 @@ class OnePair:
     def add(self, base, head):
         self.open -= {base.workload, head.workload}
 
-    def decision(self):
+    def unfinished(self):
         return self.open
 
     def next_pair(self, _):

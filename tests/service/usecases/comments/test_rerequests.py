@@ -7,7 +7,7 @@ from perfledger_service.store.heads.merge_groups import MergeGroup, put_merge_gr
 from perfledger_service.store.uploads import MERGE_GROUP
 from perfledger_service.usecases.comments.commands import carry_out
 from perfledger_service.usecases.comments.rerequests import Rerequest, receive_rerequest
-from perfledger_service.usecases.uploads.comment_and_check import post_expected
+from perfledger_service.usecases.uploads.comment_and_check import repost_reports
 from perfledger_service.usecases.uploads.machine_classes import head_of_work
 
 HEAD_SHA, NEWER_SHA = "b" * 40, "c" * 40
@@ -31,7 +31,7 @@ def press(discussion):
         }
         for check in receipt.checks:
             head = head_of_work(discussion.engine, check)
-            post_expected(discussion.engine, head, **posting, now=discussion.now)
+            repost_reports(discussion.engine, head, **posting, now=discussion.now)
         for command in receipt.commands:
             carry_out(discussion.engine, command.command_id, **posting, now=lambda: discussion.now)
         return receipt

@@ -11,7 +11,7 @@ from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.jobs.runner_queue import queue_job
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import head_of_work
 from perfledger_service.usecases.uploads.pushes import changed_base, receive_base_change
 from perfledger_service.usecases.uploads.reports import UploadReports
@@ -61,7 +61,7 @@ class Change:
         return receive_base_change(self.engine, "octo/models", 1, 7, **fields, now=self.now)
 
     def post(self, check):
-        post_expected(self.engine, head_of_work(self.engine, check), **self.posting())
+        repost_reports(self.engine, head_of_work(self.engine, check), **self.posting())
 
     def posting(self):
         return {

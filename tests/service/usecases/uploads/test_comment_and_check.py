@@ -14,8 +14,8 @@ from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads.comment_and_check import (
     NEWER_RESULT,
-    post_expected,
     post_report,
+    repost_reports,
 )
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.values.upload_views import UploadStatus
@@ -359,7 +359,7 @@ def test_a_finished_check_annotates_the_lines_that_its_head_has(
         return replace(build_report(bundle, **values), explanations=(explained,))
 
     for _ in range(2):
-        post_expected(
+        repost_reports(
             engine,
             upload.head,
             pull_requests=github,

@@ -11,7 +11,7 @@ from perfledger_service.errors import UsageError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import restart_upload, upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import (
     announce_classes,
     conclude,
@@ -59,7 +59,7 @@ class Site:
         return upload
 
     def post_at(self, head, moment):
-        post_expected(self.engine, head, **self.posting(moment))
+        repost_reports(self.engine, head, **self.posting(moment))
 
     def posting(self, moment):
         return {

@@ -14,7 +14,7 @@ from perfledger_service.store.heads.merge_groups import MergeGroup, merge_group
 from perfledger_service.store.uploads import MERGE_GROUP, CheckedHead
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.server.project import add_project
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import (
     announce_classes,
     head_of_work,
@@ -76,7 +76,7 @@ class Site:
         return upload
 
     def post(self, head, at):
-        post_expected(self.engine, head, **self.posting(at))
+        repost_reports(self.engine, head, **self.posting(at))
 
     def posting(self, at):
         return {

@@ -10,7 +10,7 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.store.heads.uploads import group_head
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads import same_commit
-from perfledger_service.usecases.uploads.comment_and_check import post_expected, post_report
+from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import announce_classes, head_of_work
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
@@ -87,7 +87,7 @@ def test_the_comment_says_which_other_pull_request_decides_its_check(
         ratio, base = (1.2, {}) if number == 7 else (1.0, {"base": OTHER_BASE})
         upload = judge(number, ratio, **base)
         for other in post_report(engine, upload.id, **posting):
-            post_expected(engine, head_of_work(engine, other), **posting)
+            repost_reports(engine, head_of_work(engine, other), **posting)
 
     [red] = [one["body"] for one in at_github.comments if one["number"] == 7]
     [green] = [one["body"] for one in at_github.comments if one["number"] == 8]
@@ -118,7 +118,7 @@ def test_a_class_that_another_pull_request_waits_for_keeps_the_check_in_progress
     upload = report(8, 1.0, base=OTHER_BASE)
     head = replace(upload.head, pull_request=7)
     announce_classes(engine, head, ("*",), deadline=now + timedelta(hours=6), now=now)
-    post_expected(engine, upload.head, **posting)
+    repost_reports(engine, upload.head, **posting)
 
     [check] = at_github.checks
     assert (check["status"], check["conclusion"]) == ("in_progress", None)
@@ -131,7 +131,7 @@ def waiting(engine, at_github, report, posting, now):
         at_github.open_pull(number)
     head = replace(report(8, 1.0, base=OTHER_BASE).head, pull_request=7)
     announce_classes(engine, head, ("*",), deadline=now + timedelta(hours=6), now=now)
-    post_expected(engine, head, **posting)
+    repost_reports(engine, head, **posting)
     assert [one["status"] for one in at_github.checks] == ["in_progress"]
     return head
 
@@ -141,7 +141,7 @@ def test_a_check_does_not_wait_for_a_pull_request_that_left(
     engine, at_github, waiting, posting, state
 ):
     at_github.open_pull(7, **state)
-    post_expected(engine, waiting, **posting | {"now": posting["now"] + timedelta(hours=6)})
+    repost_reports(engine, waiting, **posting | {"now": posting["now"] + timedelta(hours=6)})
 
     [check] = at_github.checks
     assert (check["status"], check["conclusion"]) == ("completed", "success")
@@ -169,7 +169,7 @@ def test_a_result_of_the_other_itself_that_comes_meanwhile_is_posted(
             came.append(judged(engine, slower, upload_id=f"{9:032x}"))
 
     at_github.server.state.after_handling = judge_the_other
-    post_expected(engine, waiting, **posting)
+    repost_reports(engine, waiting, **posting)
 
     assert len(came) == 1
     [check] = at_github.checks
@@ -226,7 +226,7 @@ def test_a_branch_named_like_a_merge_queues_does_not_turn_a_red_check_green(
     head_sha = report(7, 1.2).head_sha
     name = f"gh-readonly-queue/main/pr-7-{OTHER_BASE.sha}"
     at_github.tell("branches", {"name": name, "sha": head_sha})
-    post_expected(engine, group_head(judge(None, 1.0, base=OTHER_BASE)), **posting)
+    repost_reports(engine, group_head(judge(None, 1.0, base=OTHER_BASE)), **posting)
 
     [check] = at_github.checks
     assert check["edits"] == 1
@@ -248,7 +248,7 @@ def test_a_result_that_comes_while_a_merge_groups_check_is_posted_is_posted_afte
             came.append(judge(7, 1.2))
 
     at_github.server.state.after_handling = judge_the_pull_request
-    post_expected(engine, group_head(group), **posting)
+    repost_reports(engine, group_head(group), **posting)
 
     assert len(came) == 1
     [check] = at_github.checks

@@ -42,7 +42,7 @@ class Rule:
     def add(self, base, head):
         self.added.append((base, head))
 
-    def decision(self):
+    def unfinished(self):
         counts = Counter(base.workload for base, _ in self.added)
         return frozenset(name for name in self.started if counts[name] < self.pairs)
 

@@ -30,7 +30,7 @@ class Undecided:
     def add(self, base, head):
         pass
 
-    def decision(self):
+    def unfinished(self):
         return self.workloads
 
     def futile(self, most_pairs):

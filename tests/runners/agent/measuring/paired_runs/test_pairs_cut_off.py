@@ -32,7 +32,7 @@ class More:
     def add(self, base, head):
         pass
 
-    def decision(self):
+    def unfinished(self):
         return self.workloads
 
     def next_pair(self, _):

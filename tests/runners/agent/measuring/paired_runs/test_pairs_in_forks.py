@@ -59,7 +59,7 @@ class TwoPairs:
         assert base.workload == head.workload
         self.counts[base.workload] += 1
 
-    def decision(self):
+    def unfinished(self):
         return frozenset(name for name, count in self.counts.items() if count < 2)
 
     def changes(self):

@@ -66,7 +66,7 @@ class Rule:
     def add(self, base, _):
         self.counts[base.workload] += 1
 
-    def decision(self):
+    def unfinished(self):
         return frozenset(name for name in self.names if self.counts[name] < self.pairs)
 
 
