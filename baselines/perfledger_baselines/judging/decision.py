@@ -165,14 +165,17 @@ def _may_be_load(
 
     Beside other programs one side may wait longer for a core than the other one throughout a check.
     A change then needs support: by the CPU time, or by the wall time without that wait. Less wall
-    time for more CPU time is supported: the waits may be for the step's own threads.
+    time for more CPU time is supported if the latter may be less, too: the waits may be for the
+    step's own threads.
     """
     if adjusted is None or outcome not in CHANGES or test.foreign_share < LOADED_SHARE:
         return False
-    if cpu_time is outcome or cpu_time is Outcome.REGRESSED:
+    if cpu_time is outcome:
         return False
     low, high = adjusted.result.unqueued or (0.0, 0.0)
-    return not (low > 0 if outcome is Outcome.REGRESSED else high < 0)
+    if outcome is Outcome.REGRESSED:
+        return low <= 0
+    return (low if cpu_time is Outcome.REGRESSED else high) >= 0
 
 
 def _settle_by_cpu_time(

@@ -288,6 +288,14 @@ def test_beside_load_a_change_that_more_than_wall_time_shows_counts(
     assert verdicts_of(base, head, load=0.0)[STEP_TIME].outcome is outcome
 
 
+def test_more_cpu_time_is_no_trade_for_a_wait_that_only_base_had(verdicts_of):
+    verdicts = verdicts_of(UNLUCKY, Step(cpu=0.033), load=0.1)
+
+    assert verdicts[STEP_TIME].outcome is Outcome.UNDECIDED
+    assert verdicts[CPU_TIME].is_regression
+    assert not is_trade(verdicts[CPU_TIME], verdicts.values())
+
+
 @pytest.mark.parametrize(
     ("waits", "outcome"),
     [((0.0, 0.001), Outcome.REGRESSED), ((0.0002, 0.0012), Outcome.UNDECIDED)],
