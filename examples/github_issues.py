@@ -62,6 +62,19 @@ def require_issue(state: State, name: str, number: str) -> None:
         refuse(404, "Not Found")
 
 
+def list_events(state: State, _request: IssueRequest, name: str, number: str) -> Reply:
+    require_issue(state, name, number)
+    return 200, state.repository(name).get("events", {}).get(number, [])
+
+
+def set_event(state: State, request: IssueRequest) -> Reply:
+    document = request.document
+    events = state.repository(document["repository"], create=True).setdefault("events", {})
+    event = {name: document[name] for name in ("event", "created_at")}
+    events.setdefault(str(document["number"]), []).append(event)
+    return 201, event
+
+
 def list_comments(state: State, _request: IssueRequest, name: str, number: str) -> Reply:
     require_issue(state, name, number)
     comments = state.repository(name)["comments"].values()

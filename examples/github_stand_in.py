@@ -11,6 +11,7 @@ POST /_stand_in/comparisons  {"repository": "o/r", "base": "main", "head": "…"
 POST /_stand_in/permissions  {"repository": "o/r", "login": "mallory", "permission": "read"}
 POST /_stand_in/browser   {"login": "alice"}: who signs in (`github_oauth.py`)
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
+POST /_stand_in/events    {"repository": "o/r", "number": 7, "event": "closed", "created_at": "…"}
 POST /_stand_in/deliveries  {"guid": "…", "event": "issue_comment", "status_code": 502}
 POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
                            "headers": {"Retry-After": "1"}, "text": "<html>"} or {"drop": …}
@@ -40,8 +41,10 @@ from github_issues import (
     delete_comment,
     get_comment,
     list_comments,
+    list_events,
     list_issues,
     require_issue,
+    set_event,
     update_issue,
 )
 from github_oauth import authorize, exchange, get_user, set_browser
@@ -187,6 +190,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", REPOSITORY + r"/issues", lambda state, r, name: create_issue(state, r, name, LOGIN)),
     ("PATCH", REPOSITORY + r"/issues/(\d+)", update_issue),
     ("GET", REPOSITORY + r"/issues/(\d+)/comments", list_comments),
+    ("GET", REPOSITORY + r"/issues/(\d+)/events", list_events),
     ("POST", REPOSITORY + r"/issues/(\d+)/comments", create_comment),
     ("GET", REPOSITORY + r"/issues/comments/(\d+)", get_comment),
     ("PATCH", REPOSITORY + r"/issues/comments/(\d+)", update_comment),
@@ -197,6 +201,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
     ("GET", REPOSITORY + r"/check-runs/(\d+)/annotations", list_annotations),
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
+    ("POST", r"/_stand_in/events", set_event),
     ("POST", r"/_stand_in/pulls", set_pull),
     ("POST", r"/_stand_in/permissions", set_permission),
     ("POST", r"/_stand_in/browser", set_browser),

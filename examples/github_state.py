@@ -29,6 +29,7 @@ class Repository(TypedDict):
     reactions: list[Document]
     files: NotRequired[dict[str, str]]  # texts by commit and path
     branches: NotRequired[dict[str, str]]  # commits by name
+    events: NotRequired[dict[str, list[Document]]]  # by the number
     comparisons: NotRequired[dict[str, str]]  # newest common commits, by "base...head"
 
 

@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from pydantic import SecretStr
@@ -25,6 +25,7 @@ from perfledger_service.github.documents import (
     COMPARISON,
     CREATED,
     FILE_CONTENT,
+    ISSUE_EVENTS,
     LISTED_COMMITS,
     LISTED_PULL_REQUESTS,
     PERMISSION,
@@ -53,6 +54,8 @@ PAGE = 100
 MAX_PAGES = 50
 # GitHub's limits.
 MAX_ANNOTATIONS = 50  # of one request
+# Issue events of a base that somebody changed, or GitHub when the earlier branch was deleted.
+BASE_CHANGES = frozenset({"automatic_base_change_succeeded", "base_ref_changed"})
 UNAUTHORIZED = 401
 NOT_FOUND = 404
 GONE = 410
@@ -93,6 +96,24 @@ class GitHub:
         comparison = self._comparison(repository, sha, branch)
         ancestor = comparison.merge_base_commit if comparison else None
         return ancestor.sha if ancestor else ""
+
+    def base_changed_at(self, repository: str, number: int) -> datetime | None:
+        """Return when a pull request's base branch last changed.
+
+        None if it never did, or if GitHub does not say.
+        """
+        path = f"issues/{number}/events"
+        try:
+            events = [
+                one
+                for page in self._pages(repository, path)
+                for one in decode_answer(page, ISSUE_EVENTS)
+            ]
+        except GitHubError as error:
+            if error.github_status == NOT_FOUND:
+                return None
+            raise
+        return max((one.created_at for one in events if one.event in BASE_CHANGES), default=None)
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
         """Return the names of the branches whose head is a commit, none for an unknown commit."""

@@ -57,6 +57,13 @@ class PullRequestDocument(msgspec.Struct):
     base: PullRequestBase | None = None
 
 
+class IssueEvent(msgspec.Struct):
+    """Something that happened to an issue or pull request."""
+
+    event: str
+    created_at: datetime
+
+
 class IssueComment(msgspec.Struct):
     """A comment; `user` is null once the account is deleted."""
 
@@ -188,6 +195,7 @@ USER_TOKEN = msgspec.json.Decoder(UserToken)
 USER = msgspec.json.Decoder(GitHubUser)
 PULL_REQUEST = msgspec.json.Decoder(PullRequestDocument)
 COMMENTS = msgspec.json.Decoder(tuple[IssueComment, ...])
+ISSUE_EVENTS = msgspec.json.Decoder(tuple[IssueEvent, ...])
 APP = msgspec.json.Decoder(GitHubApp)
 ANNOTATIONS = msgspec.json.Decoder(tuple[Annotation, ...])
 FILE_CONTENT = msgspec.json.Decoder(FileContent)

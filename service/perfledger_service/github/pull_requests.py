@@ -1,6 +1,7 @@
 """Defines the port through which use cases reach GitHub, and its values."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from perfledger_service.values.pull_request_report import CodeAnnotation
@@ -60,6 +61,13 @@ class PullRequests(Protocol):
 
     def merge_base(self, repository: str, branch: str, sha: str) -> str:
         """Return the newest common commit of a branch and a commit, "" if GitHub does not say."""
+        ...
+
+    def base_changed_at(self, repository: str, number: int) -> datetime | None:
+        """Return when a pull request's base branch last changed.
+
+        None if it never did, or if GitHub does not say.
+        """
         ...
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:

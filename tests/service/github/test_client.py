@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pydantic import SecretStr
@@ -60,6 +61,22 @@ def test_the_newest_common_commit_is_read(github, at_github):
 
     assert github.merge_base(REPOSITORY, "feature/x", SHA) == "e" * 40
     assert github.merge_base(REPOSITORY, "gone", SHA) == ""
+
+
+def test_the_last_change_of_a_base_is_read(github, at_github):
+    at_github.open_pull()
+    assert github.base_changed_at(REPOSITORY, 7) is None
+    for event, day in (
+        ("base_ref_changed", 2),
+        ("automatic_base_change_succeeded", 4),
+        ("base_ref_changed", 3),
+        ("labeled", 5),
+    ):
+        fields = {"number": 7, "event": event, "created_at": f"2026-11-0{day}T12:00:00Z"}
+        at_github.tell("events", fields)
+
+    assert github.base_changed_at(REPOSITORY, 7) == datetime(2026, 11, 4, 12, tzinfo=UTC)
+    assert github.base_changed_at(REPOSITORY, 8) is None
 
 
 def test_the_branches_at_a_commit_are_read(github, at_github):

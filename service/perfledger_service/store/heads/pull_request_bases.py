@@ -18,12 +18,24 @@ class PullRequestBaseRow(StoreRow, table=True):
     changed_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-def note_base(session: Session, head: CheckedHead, base_ref: str, *, now: datetime) -> None:
-    """Record the base branch of a head's pull request; the caller holds the project's lock."""
+def note_base(
+    session: Session,
+    head: CheckedHead,
+    base_ref: str,
+    *,
+    now: datetime,
+    changed_at: datetime | None = None,
+) -> None:
+    """Record the base branch of a head's pull request; the caller holds the project's lock.
+
+    One that was not known before last changed at `changed_at`, another one now.
+    """
     key = (head.project_id, head.pull_request)
     row = session.get(PullRequestBaseRow, key)
     if row is None:
-        row = PullRequestBaseRow(project_id=key[0], pull_request=key[1], base_ref=base_ref)
+        row = PullRequestBaseRow(
+            project_id=key[0], pull_request=key[1], base_ref=base_ref, changed_at=changed_at
+        )
     elif row.base_ref != base_ref:
         row.base_ref, row.changed_at = base_ref, now
     session.add(row)

@@ -106,7 +106,7 @@ def requested_jobs(
         problem = "a bisection runs many commits of a fork, and one at a time is allowed"
     if problem:
         return _refused_jobs(problem)
-    base_sha = changed_base(engine, head, current, pull_requests)
+    base_sha = changed_base(engine, head, current, pull_requests, now=now)
     with read_session(engine) as session:
         if isinstance(order, BisectCommand):
             return _bisection(session, command, order, head)

@@ -27,6 +27,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.uploads.machine_classes import (
     conclude_commit,
+    deadline_work,
     deciding_reports,
     pull_request_report,
     work_at,
@@ -73,7 +74,8 @@ def post_report(
     GitHubError.
 
     Returns the work on other pull requests with the same head commit, whose comments may have to
-    say that this result decides their check.
+    say that this result decides their check, and the work at the deadlines of classes that have to
+    report again.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
@@ -110,7 +112,8 @@ def post_report(
     )
     if not is_refused:
         _mark_posted(engine, upload, outcome)
-    return tuple(work_at(one, now) for one in sharing_heads)
+    at_deadlines = deadline_work(engine, upload_id) if refused_ids else ()
+    return (*(work_at(one, now) for one in sharing_heads), *at_deadlines)
 
 
 def repost_reports(

@@ -5,12 +5,17 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine
 
 from perfledger.bundle import CLASS_DEADLINE_S
+from perfledger.registration.workload_pattern import is_match
 from perfledger_runners.bundles.validation import SHA
 from perfledger_service.errors import GitHubError, NotFoundError
 from perfledger_service.github.pull_requests import PullRequest, PullRequests
 from perfledger_service.store.comments.fork_permissions import revoke_head
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.expected_classes import expect_again, expected_classes
+from perfledger_service.store.expected_classes import (
+    add_expected_classes,
+    expect_again,
+    expected_classes,
+)
 from perfledger_service.store.heads.pull_request_bases import base_of, note_base
 from perfledger_service.store.heads.uploads import refused_of_head, uploads_of_head
 from perfledger_service.store.projects import lock_project
@@ -87,8 +92,9 @@ def receive_base_change(
 ) -> tuple[tuple[QueuedCheck, ...], str]:
     """Record that a pull request is to be merged into another branch.
 
-    Returns the checks of its head to post, now and when its machine classes are not measured, or
-    none and why not. Which results are of another base is decided when they are posted.
+    Returns the checks of its head to post, now and when its machine classes are not measured: none
+    if no check has begun, or without such a pull request, and why not. Which results are of another
+    base is decided when they are posted.
     """
     is_valid = SHA.fullmatch(head_sha) and before_ref and base_ref
     if not (0 < pull_request <= MAX_PULL_REQUEST and is_valid):
@@ -105,15 +111,14 @@ def receive_base_change(
             pull_request=pull_request,
             head_sha=head_sha,
         )
-        if not (uploads_of_head(session, head) or expected_classes(session, head)):
-            return (), "no check of this commit is posted"
+        has_check = bool(uploads_of_head(session, head) or expected_classes(session, head))
         if base_of(session, head)[0] != base_ref:  # else a repeated delivery, or seen before it
             note_base(session, head, before_ref, now=now)
             note_base(session, head, base_ref, now=now)
             reason = "the pull request has another base now"
             cancel_jobs_of(session, project.id, pull_request, reason=reason, now=now)
         session.commit()
-    return (work_at(head, now), work_at(head, now + _DEADLINE)), ""
+    return ((work_at(head, now), work_at(head, now + _DEADLINE)) if has_check else ()), ""
 
 
 def refuse_other_bases(
@@ -131,7 +136,7 @@ def refuse_other_bases(
     GitHub does not say which base is right, all that came before the change is refused. Raises
     GitHubError if it may say so later.
     """
-    changed_at = _changed_at(engine, head, current, now=now)
+    changed_at = _changed_at(engine, head, current, pull_requests, now=now)
     if changed_at is None:
         return frozenset()
     base_sha = _merge_base(head, current, pull_requests)
@@ -152,36 +157,66 @@ def refuse_other_bases(
             one.machine_class for one in of_other_base if one.created_at < changed_at
         }
         expect_again(session, head, sorted(earlier_classes), deadline=changed_at + _DEADLINE)
+        patterns = [one.machine_class for one in expected_classes(session, head)]
+        unexpected = {
+            one.machine_class
+            for one in of_other_base
+            if not any(is_match(each, one.machine_class) for each in patterns)
+        }
+        add_expected_classes(session, head, sorted(unexpected), deadline=now + _DEADLINE)
         session.commit()
     return frozenset(one.id for one in of_other_base)
 
 
 def changed_base(
-    engine: Engine, head: CheckedHead, current: PullRequest, pull_requests: PullRequests
+    engine: Engine,
+    head: CheckedHead,
+    current: PullRequest,
+    pull_requests: PullRequests,
+    *,
+    now: datetime,
 ) -> str:
     """Return the commit to compare a head with if its pull request's base changed, else "".
 
     Raises GitHubError.
     """
-    with read_session(engine) as session:
-        _, changed_at = base_of(session, head)
+    changed_at = _changed_at(engine, head, current, pull_requests, now=now)
     return "" if changed_at is None else _merge_base(head, current, pull_requests)
 
 
 def _changed_at(
-    engine: Engine, head: CheckedHead, current: PullRequest, *, now: datetime
+    engine: Engine,
+    head: CheckedHead,
+    current: PullRequest,
+    pull_requests: PullRequests,
+    *,
+    now: datetime,
 ) -> datetime | None:
-    """Return when a pull request's base last changed, as far as it is known by now."""
+    """Return when a pull request's base last changed, as far as it is known by now.
+
+    At first only GitHub knows it: the base may have changed before any check. Raises GitHubError.
+    """
     with read_session(engine) as session:
         base_ref, changed_at = base_of(session, head)
     if current.base_ref in {"", base_ref}:
         return changed_at
+    earlier_change = None if base_ref else _earlier_change(head, pull_requests)
     with write_session(engine) as session:
         lock_project(session, head.project_id)
-        note_base(session, head, current.base_ref, now=now)
+        note_base(session, head, current.base_ref, now=now, changed_at=earlier_change)
         _, changed_at = base_of(session, head)
         session.commit()
     return changed_at
+
+
+def _earlier_change(head: CheckedHead, pull_requests: PullRequests) -> datetime | None:
+    """Return when a pull request's base last changed, None if GitHub will not say."""
+    try:
+        return pull_requests.base_changed_at(head.repository, head.pull_request)
+    except GitHubError as error:
+        if error.is_transient:
+            raise
+        return None
 
 
 def _merge_base(head: CheckedHead, current: PullRequest, pull_requests: PullRequests) -> str:

@@ -8,6 +8,7 @@ from perfledger.records import Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_jobs
+from perfledger_service.store.projects import project_for
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.jobs.runner_queue import queue_job
@@ -30,7 +31,7 @@ class Change:
         self.judged, self.make_bundle, self.now = judged, make_bundle, now
         self.reports = UploadReports(build_report)
         self.uploads = 0
-        self.green = self.report(OLD_BASE)
+        self.green, self.later_checks = None, ()
 
     def report(self, base_sha, *, ratio=1.0):
         """Judge and post a check against a base; return its upload."""
@@ -43,7 +44,7 @@ class Change:
         )
         upload_id = f"{self.uploads:032x}"
         upload = self.judged(self.engine, bundle, upload_id=upload_id, now=self.now)
-        post_report(self.engine, upload.id, **self.posting())
+        self.later_checks = post_report(self.engine, upload.id, **self.posting())
         return self.upload(upload.id)
 
     def retarget(self, base_ref="release", *, before_ref="main", is_delivered=True):
@@ -63,6 +64,9 @@ class Change:
     def post(self, check):
         repost_reports(self.engine, head_of_work(self.engine, check), **self.posting())
 
+    def rerun_base(self, pull_request, head):
+        return changed_base(self.engine, head, pull_request, self.github, now=self.now)
+
     def posting(self):
         return {
             "pull_requests": self.github,
@@ -78,7 +82,7 @@ class Change:
     @property
     def check(self):
         [check] = self.at_github.checks
-        return check["status"], check["conclusion"]
+        return check["status"], check.get("conclusion")
 
     @property
     def comment(self):
@@ -87,15 +91,24 @@ class Change:
 
 
 @pytest.fixture
-def change(any_engine, github, at_github, *, judged, make_bundle, now):
+def opened(any_engine, github, at_github, *, judged, make_bundle, now):
+    """Open a pull request of which nothing has been measured."""
     at_github.open_pull()
+    with write_session(any_engine) as session:
+        project_for(session, "octo/models", now=now)
+        session.commit()
     for branch, sha in (("main", OLD_BASE), ("release", NEW_BASE)):
         comparison = {"base": branch, "head": HEAD_SHA, "merge_base": sha}
         at_github.tell("comparisons", comparison)
-    change = Change(any_engine, github, at_github, judged=judged, make_bundle=make_bundle, now=now)
-    assert change.check == ("completed", "success")
-    change.now += HOUR
-    return change
+    return Change(any_engine, github, at_github, judged=judged, make_bundle=make_bundle, now=now)
+
+
+@pytest.fixture
+def change(opened):
+    opened.green = opened.report(OLD_BASE)
+    assert opened.check == ("completed", "success")
+    opened.now += HOUR
+    return opened
 
 
 def test_a_result_of_another_base_is_not_green_any_more(change):
@@ -142,6 +155,50 @@ def test_a_change_that_no_webhook_told_of_is_noticed_at_the_next_post(change):
 
     assert again.status is change.upload(change.green.id).status is UploadStatus.REFUSED
     assert change.check == ("in_progress", None)
+
+
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_a_base_changed_before_any_result_refuses_that_of_the_earlier_one(opened, is_delivered):
+    opened.at_github.open_pull(base_ref="release")
+    if is_delivered:
+        assert opened.receive() == ((), "")
+    else:
+        for event, created_at in (("base_ref_changed", opened.now), ("labeled", opened.now + HOUR)):
+            fields = {"number": 7, "event": event, "created_at": created_at.isoformat()}
+            opened.at_github.tell("events", fields)
+    opened.now += HOUR
+    upload = opened.report(OLD_BASE)
+
+    assert upload.status is UploadStatus.REFUSED
+    assert opened.check == ("in_progress", None)
+    [at_deadline] = opened.later_checks
+    assert at_deadline.due_at > opened.now
+    opened.now = at_deadline.due_at
+    opened.post(at_deadline)
+    assert opened.check == ("completed", "failure")
+    opened.report(NEW_BASE)
+    assert opened.check == ("completed", "success")
+
+
+def test_a_pull_request_whose_base_never_changed_may_compare_with_another_commit(opened):
+    opened.report("f" * 40)
+
+    assert opened.check == ("completed", "success")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_if_github_lists_no_events_the_first_result_counts(opened, status):
+    opened.at_github.fail_next(path="/events", status=status, count=10)
+    opened.report(OLD_BASE)
+
+    assert opened.check == ("completed", "success")
+
+
+def test_a_rerun_after_a_change_that_no_webhook_told_of_is_against_the_new_base(change):
+    change.retarget(is_delivered=False)
+    pull_request = change.github.pull_request("octo/models", 7)
+
+    assert change.rerun_base(pull_request, change.green.head) == NEW_BASE
 
 
 def test_branches_with_the_same_common_commit_leave_the_result_as_it_is(change):
@@ -200,13 +257,13 @@ def test_jobs_against_the_earlier_base_end_and_a_rerun_is_against_the_new_one(ch
         queue_job(session, head.project_id, job, now=change.now)
         session.commit()
     pull_request = change.github.pull_request("octo/models", 7)
-    assert changed_base(change.engine, head, pull_request, change.github) == ""
+    assert change.rerun_base(pull_request, head) == ""
     change.retarget()
 
     with read_session(change.engine) as session:
         assert open_runner_jobs(session, head.project_id) == ()
     pull_request = change.github.pull_request("octo/models", 7)
-    assert changed_base(change.engine, head, pull_request, change.github) == NEW_BASE
+    assert change.rerun_base(pull_request, head) == NEW_BASE
 
 
 @pytest.mark.parametrize(
@@ -214,7 +271,7 @@ def test_jobs_against_the_earlier_base_end_and_a_rerun_is_against_the_new_one(ch
     [
         ({"head_sha": "HEAD"}, "no such pull request or commit"),
         ({"before_ref": ""}, "no such pull request or commit"),
-        ({"head_sha": "c" * 40}, "no check of this commit is posted"),
+        ({"head_sha": "c" * 40}, ""),  # it is recorded: a result may be under way
     ],
 )
 def test_a_change_of_what_has_no_check_is_left(change, values, reason):

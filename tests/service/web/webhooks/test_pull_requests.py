@@ -101,7 +101,7 @@ def test_another_base_has_the_check_posted_now_and_at_its_deadline(deliver, site
     [
         {"changes": {"title": {"from": "x"}}},
         {"changes": None},
-        {"pull_request": {"number": 7, "head": {"sha": "c" * 40}, "base": {"ref": "release"}}},
+        {"pull_request": {"number": 7, "head": {"sha": "c"}, "base": {"ref": "release"}}},
         {"repository": {"id": 1, "full_name": "octo/models"}},
     ],
 )
@@ -110,6 +110,14 @@ def test_other_edits_change_nothing(deliver, site, values):
 
     assert (done.status_code, done.json()["is_accepted"]) == (202, False)
     assert done.json()["reason"]
+    assert site.jobs.checks == []
+
+
+def test_another_base_before_any_check_is_recorded_and_nothing_is_posted(deliver, site):
+    head = {"number": 7, "head": {"sha": "c" * 40}, "base": {"ref": "release"}}
+    done = deliver(an_edit(pull_request=head), event="pull_request")
+
+    assert (done.status_code, done.json()) == (202, {"is_accepted": True, "reason": ""})
     assert site.jobs.checks == []
 
 
