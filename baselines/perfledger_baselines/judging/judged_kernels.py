@@ -61,10 +61,16 @@ class JudgedFamily:
     def reach_seconds(self) -> float:
         """Return the most that it may add or save by the interval that decides equivalence.
 
-        This is as measured: what all kernels have in common may be a change of all of them.
+        This is as measured: what all kernels have in common may be a change of all of them. The
+        median pair may lack it, as work of every hundredth step: then its average counts, and at
+        least what it added or saved in the pairs, which the trimmed mean may leave out.
         """
-        result = self.measured_result
-        return self._seconds(abs(result.mean) + result.narrow_half_width)
+        result, seconds = self.measured_result, self.measured_seconds
+        difference = abs(result.mean) + result.narrow_half_width
+        if np.median(seconds.base + seconds.head) > 0:
+            return self._seconds(difference)
+        average = float(np.mean(seconds.base + seconds.head)) / 2
+        return max(difference * average, float(np.mean(abs(seconds.head - seconds.base))))
 
     @property
     def delta_seconds(self) -> float:

@@ -260,3 +260,25 @@ def test_kernels_that_most_pairs_lack_beside_nothing_else_are_undecided():
     (judgement,) = judge(windows)
 
     assert judgement.outcome is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("runs", "factor", "outcome"),
+    [
+        (5, 1.0, Outcome.UNCHANGED),
+        (5, 3.0, Outcome.UNDECIDED),
+        (1, 1.0, Outcome.UNCHANGED),
+        (1, 3.0, Outcome.UNDECIDED),
+        (1, 0.1, Outcome.UNDECIDED),
+    ],
+)
+def test_a_kernel_that_few_pairs_run_is_unchanged_only_if_it_is(runs, factor, outcome):
+    draw = np.random.default_rng(70)
+    noise = np.exp(draw.normal(0, 0.005, (2, PAIRS, STEPS)))
+    base, head = (np.arange(PAIRS) < runs)[:, None] * noise * 0.2 * STEP_S
+    windows = with_kernels(workload(70), rare=times("rare", rows(base), rows(factor * head)))
+
+    (judgement,) = judge(windows)
+
+    assert judgement.outcome is outcome
+    assert (" rare may add or save " in judgement.reason) is (outcome is Outcome.UNDECIDED)
