@@ -48,8 +48,8 @@ BY_ITERATION = (
     "step, and may be a layer of a longer one."
 )
 ONE_RECORDING = (
-    "One recording of each side: by how much two of the same code differ is estimated, not "
-    "measured. --base-repeat measures it."
+    "One recording of each side: by how much two of the same code differ is estimated, and with "
+    "few operations unknown. --base-repeat measures it."
 )
 TWO_DEVICES = "The files are from different devices, {} and {}, so not only the code differs."
 
