@@ -26,6 +26,14 @@ def test_policies_are_compared_in_time_and_device_hours(run):
     assert max(map(len, output.splitlines())) <= 80
 
 
+def test_a_policy_with_the_same_result_is_neither_sooner_nor_later(run, log):
+    log.write_text("submit_time,duration,gpus\n0,3600,1\n100,3600,1\n")
+    output = " ".join(run("--capacity", "A100-80GB=4").split())
+
+    assert "With gavel a job ends 1.00 h after its submission on average, as with fifo." in output
+    assert "sooner than with fifo" in output  # sia's
+
+
 @pytest.mark.slow(ci_only=True)
 def test_what_jobs_held_is_priced_where_every_class_has_a_price(run):
     words = ("--capacity", "A100-80GB=4", "--capacity", "H100-80GB=2", "--json")
