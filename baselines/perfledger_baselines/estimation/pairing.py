@@ -77,8 +77,8 @@ class PairedTest:
     numbers: tuple[int, ...]
     other_clocks: int = 0
     unqueued: tuple[UnqueuedDifference, ...] = ()  # of a step time: each pair's, or none at all
-    # Of a step time: the least share of it that the steps are known to have waited for other
-    # programs.
+    # Of a step time or its tail: the least share of wall time that the steps are known to have
+    # waited for other programs.
     foreign_share: float = 0.0
     left_out: int = 0  # samples of these pairs that are zero, negative or not a number
 
@@ -280,6 +280,7 @@ def _test(
 ) -> PairedTest:
     unqueued = tuple(pair.unqueued for _, pair in pairs if pair.unqueued is not None)
     is_step_time = metric.name == STEP_TIME.name
+    is_wall_time = is_step_time or metric.kind is MetricKind.TAIL
     return PairedTest(
         workload=workload,
         metric=metric,
@@ -288,6 +289,6 @@ def _test(
         numbers=tuple(number for number, _ in pairs),
         other_clocks=of - len(pairs),
         unqueued=unqueued if is_step_time and len(unqueued) == len(pairs) else (),
-        foreign_share=mean_foreign_share(unqueued) if is_step_time and unqueued else 0.0,
+        foreign_share=mean_foreign_share(unqueued) if is_wall_time and unqueued else 0.0,
         left_out=sum(pair.left_out.get(metric.name, 0) for _, pair in pairs),
     )

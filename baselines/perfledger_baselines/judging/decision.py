@@ -142,7 +142,7 @@ def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) ->
 def _decide_under_load(
     test: PairedTest, decision: Decision, cpu_time: Decision | None, rule: DecisionRule
 ) -> Decision:
-    """Return the decision on a test, of a step time after what other load may have done to it."""
+    """Return the decision on a test; of a wall time, after what other load may have done to it."""
     change = Outcome.REGRESSED if decision.is_warning else decision.outcome
     cpu_outcome = None if cpu_time is None else cpu_time.outcome
     if not _may_be_load(test, change, decision.adjusted, cpu_outcome):
@@ -161,7 +161,7 @@ def _may_be_load(
     adjusted: AdjustedResult | None,
     cpu_time: Outcome | None,
 ) -> bool:
-    """Return whether other load alone may have changed a step time.
+    """Return whether other load alone may have changed a step time or its tail.
 
     Beside other programs one side may wait longer for a core than the other one throughout a check.
     A change then needs support: by the CPU time, or by the wall time without that wait. Less wall

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perfledger.bundle import Plan
-from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME, STEP_TIME_P95
 from perfledger.records import CoreTimes, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import is_trade, judge_bundle
@@ -60,7 +60,7 @@ def verdicts_of(build):
             ),
         )
 
-    def verdicts_of(base, head, *, seed=0, load=2.0, change=lambda run: run):
+    def verdicts_of(base, head, *, seed=0, load=2.0, change=lambda run: run, metrics=()):
         rng = np.random.default_rng(seed)
         runs = tuple(
             change(run(step, rng, side, pair, load))
@@ -68,7 +68,8 @@ def verdicts_of(build):
             for side, step in ((Side.BASE, base), (Side.HEAD, head))
         )
         plan = Plan(seed=1, order=(), looks=(4, 6, 8, PAIRS), margin=MARGIN)
-        verdicts = judge_bundle(build.bundle({"m:f": {}}, plan=plan, runs=runs))
+        bundle = build.bundle({"m:f": {}}, plan=plan, runs=runs)
+        verdicts = judge_bundle(replace(bundle, metrics=(*bundle.metrics, *metrics)))
         return {verdict.metric: verdict for verdict in verdicts}
 
     return verdicts_of
@@ -239,6 +240,25 @@ def test_a_longer_wait_for_other_programs_is_no_change(verdicts_of, sides):
     )
     explanation = explain_verdict(verdict, Plan(seed=1, order=(), looks=(11,), margin=MARGIN))
     assert (explanation.decided_by, explanation.pairs_needed) == (DecidedBy.LOAD, None)
+
+
+@pytest.mark.parametrize(
+    ("sides", "outcome"),
+    [
+        pytest.param((Step(), UNLUCKY), Outcome.UNDECIDED, id="a longer wait"),
+        pytest.param((UNLUCKY, Step()), Outcome.UNDECIDED, id="a shorter wait"),
+        pytest.param((Step(), Step(cpu=0.06, own_queue=0.03)), Outcome.REGRESSED, id="more work"),
+        pytest.param((Step(), Step(off=0.03)), Outcome.REGRESSED, id="a sleep without load"),
+    ],
+)
+def test_a_tail_beside_load_needs_support_too(verdicts_of, sides, outcome):
+    def with_tail(run):
+        times = run.samples[STEP_TIME.name]
+        return replace(run, samples={**run.samples, STEP_TIME_P95.name: times})
+
+    verdicts = verdicts_of(*sides, load=0.0, change=with_tail, metrics=(STEP_TIME_P95,))
+
+    assert verdicts[STEP_TIME_P95].outcome is outcome
 
 
 def test_without_a_known_wait_wall_time_decides(verdicts_of):
