@@ -354,7 +354,8 @@ def _check_quota(session: Session, project: Project, bundle: Bundle, *, now: dat
     if not has_room(session, project.id, series_names(bundle), most=MAX_SERIES):
         msg = (
             f"{project.repository} would have more than {MAX_SERIES} series (workload, metric and "
-            "machine class): remove old ones with `perfledger server series remove`"
+            "machine class): use the same names for every commit, or remove imported series with "
+            "`perfledger server series remove`"
         )
         raise TooManyRequestsError(msg)
 

@@ -215,7 +215,9 @@ def test_a_project_has_only_so_many_series(site, make_bundle, monkeypatch):
         if status == 202:
             site.judge(answer.json()["id"])
         else:
-            assert "octo/models would have more than 4 series" in answer.json()["detail"]
+            detail = answer.json()["detail"]
+            assert "octo/models would have more than 4 series" in detail
+            assert "use the same names for every commit, or remove imported series" in detail
 
 
 def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, monkeypatch):
