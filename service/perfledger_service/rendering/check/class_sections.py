@@ -44,13 +44,13 @@ def classes_comment(
     *,
     public_url: str,
     url: str,
-    deciding: Sequence[OtherPullRequest] = (),
+    deciding: OtherPullRequest | None = None,
 ) -> str:
     """Return the comment under a pull request; `url` is its page below `public_url`.
 
-    First come the pull requests with the same head commit that make its check worse.
+    First comes the pull request with the same head commit that decides its check, if another does.
     """
-    first = _others_text(deciding, is_comment=True)
+    first = _others_text(() if deciding is None else (deciding,), is_comment=True)
     if result.only_report is not None:
         return comment(result.only_report, url=url, first=first)
     return _text_within(

@@ -28,7 +28,7 @@ from perfledger_service.store.uploads import (
 from perfledger_service.usecases.uploads.machine_classes import (
     conclude_commit,
     deadline_work,
-    deciding_reports,
+    deciding_report,
     pull_request_report,
     work_at,
 )
@@ -191,7 +191,7 @@ def _post(
     )
     refusal: GitHubError | None = None
     if any(one.status is not ClassStatus.PENDING or one.reason for one in result.classes):
-        deciding = deciding_reports(result, same_commit.reports())
+        deciding = deciding_report(result, same_commit.reports())
         body = classes_comment(result, public_url=public_url, url=url, deciding=deciding)
         try:
             comment_id = _post_comment(

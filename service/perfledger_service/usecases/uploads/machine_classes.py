@@ -203,23 +203,21 @@ def conclude_commit(
     result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
 ) -> tuple[Conclusion | None, str]:
     """Return the conclusion and title of a commit's check: the worst of its pull requests'."""
+    other = deciding_report(result, other_reports)
+    if other is None:
+        return result.conclusion, result.title
+    return other.result.conclusion, f"Pull request #{other.number}: {other.result.title}"
+
+
+def deciding_report(
+    result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
+) -> OtherPullRequest | None:
+    """Return the other pull request that decides a commit's check, None if this one does."""
     worst = min(other_reports, key=lambda one: _SEVERITY.index(one.result.conclusion), default=None)
     is_worse = worst is not None and (
         _SEVERITY.index(worst.result.conclusion) < _SEVERITY.index(result.conclusion)
     )
-    if worst is None or not is_worse:
-        return result.conclusion, result.title
-    return worst.result.conclusion, f"Pull request #{worst.number}: {worst.result.title}"
-
-
-def deciding_reports(
-    result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
-) -> tuple[OtherPullRequest, ...]:
-    """Return the other pull requests of a commit whose results are worse than this one's."""
-    own_severity = _SEVERITY.index(result.conclusion)
-    return tuple(
-        one for one in other_reports if _SEVERITY.index(one.result.conclusion) < own_severity
-    )
+    return worst if is_worse else None
 
 
 def _class_report(

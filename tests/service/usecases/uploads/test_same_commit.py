@@ -97,6 +97,20 @@ def test_the_comment_says_which_other_pull_request_decides_its_check(
     assert "decided by" not in red
 
 
+def test_of_several_that_are_worse_the_comment_names_the_one_that_decides(at_github, report):
+    for number in (7, 8, 9):
+        at_github.open_pull(number)
+    report(7, 1.2)
+    report(9, 1.3)
+    report(8, 1.0, base=OTHER_BASE)
+
+    [green] = [one["body"] for one in at_github.comments if one["number"] == 8]
+    assert green.count("is decided by pull request") == 1
+    assert "decided by pull request 7," in green
+    [check] = at_github.checks
+    assert check["output"]["title"].startswith("Pull request #7: ")
+
+
 @pytest.mark.parametrize("state", [{"state": "closed"}, {"head_sha": "c" * 40}])
 def test_a_pull_request_that_is_closed_or_elsewhere_does_not_count(at_github, report, state):
     for number in (7, 8):
