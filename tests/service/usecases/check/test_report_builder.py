@@ -172,7 +172,9 @@ def test_a_change_that_introduces_perfledger_is_let_through(reported, names, hea
 
 @pytest.mark.parametrize("isolated", [True, False])
 def test_a_report_knows_whether_its_sides_had_environments_of_their_own(reported, isolated):
-    assert reported(settings={"isolated": isolated}).options.is_isolated is isolated
+    settings = reported(settings={"isolated": isolated}).options.settings
+
+    assert settings == ({"isolated": "true"} if isolated else {})
 
 
 def test_a_regression_is_said_before_what_was_not_measured(reported):
