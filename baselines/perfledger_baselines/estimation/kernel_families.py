@@ -207,8 +207,8 @@ def median_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
 def least_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
     """Return base's step in the median pair, at most as long as it is without other load.
 
-    Other load only lengthens a step. Each call of a kernel therefore counts at its shortest, and so
-    does the rest of a step, over the steps of all pairs.
+    Other load only lengthens a step. Each call of a kernel therefore counts at its shortest, and
+    the rest of a step as in the pair in which it is shortest.
     """
     kernels = np.sum([one.base_undisturbed for one in windows.kernels], axis=0)
     rests = [
@@ -216,7 +216,7 @@ def least_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
         - _step_sums([one.base[place] for one in windows.kernels])
         for place in places
     ]
-    rest = max(0.0, min(float(each.min()) for each in rests))
+    rest = max(0.0, min(float(np.median(each)) for each in rests))
     typical = whole_steps(windows, places=places).base_seconds
     return min(typical, float(np.median(kernels[list(places)])) + rest)
 

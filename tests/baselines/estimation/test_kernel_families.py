@@ -180,7 +180,7 @@ def test_the_shortest_step_of_each_pair_counts():
     ("base_steps", "least"),
     [
         pytest.param(((4.0, 5.0), (4.0, 4.0)), 4.0, id="quiet"),
-        pytest.param(((40.0, 50.0), (4.0, 40.0)), 4.0, id="beside other load in all but one step"),
+        pytest.param(((40.0, 50.0), (4.0, 4.0)), 4.0, id="beside other load in all but one pair"),
         pytest.param(((4.0, 5.0), (2.0, 4.0)), 3.0, id="shorter than its kernels: nothing else"),
     ],
 )
