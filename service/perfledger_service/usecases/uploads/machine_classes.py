@@ -203,10 +203,10 @@ def conclude_commit(
     result: PullRequestReport, other_reports: Sequence[OtherPullRequest]
 ) -> tuple[Conclusion | None, str]:
     """Return the conclusion and title of a commit's check: the worst of its pull requests'."""
-    other = deciding_report(result, other_reports)
-    if other is None:
+    worst = deciding_report(result, other_reports)
+    if worst is None:
         return result.conclusion, result.title
-    return other.result.conclusion, f"Pull request #{other.number}: {other.result.title}"
+    return worst.result.conclusion, f"Pull request #{worst.number}: {worst.result.title}"
 
 
 def deciding_report(
