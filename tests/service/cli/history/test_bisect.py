@@ -98,7 +98,7 @@ def test_the_commit_is_found_past_one_that_does_not_import(run, tmp_path):
     assert skipped["reason"].startswith("raised: SyntaxError")
     memory = [v for v in answer["check"]["verdicts"] if v["metric"]["name"] == "peak_memory"]
     assert [verdict["outcome"] for verdict in memory] == ["regressed"]
-    assert answer["command"].startswith("perfledger check --base ")
+    assert "perfledger check --base " in answer["command"]
     assert bundle_path.stat().st_size > 0
 
 

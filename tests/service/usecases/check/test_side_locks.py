@@ -85,7 +85,9 @@ def test_a_changed_lock_without_its_tool_is_not_measured_and_names_the_tool(proj
     _, failures, _ = mine.measure()
 
     assert failures
-    words = "pdm.lock needs pdm, which is not on PATH: install it, or set `build` in [tool.perf"
+    words = (
+        "pdm.lock needs pdm, which is not on PATH: install it, or set `build` in perfledger.toml"
+    )
     assert all(failure.detail.startswith(words) for failure in failures)
 
 

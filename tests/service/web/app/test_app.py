@@ -192,7 +192,7 @@ def test_the_description_of_the_api_has_every_status_of_each_request(site):
         "post /api/v1/jobs/{job_id}/result": "202 400 401 403 404 409 413 421 422 429 500 502 503",
         "post /api/v1/jobs/{job_id}/return": "200 400 401 403 404 409 413 421 422 500 502 503",
         "post /api/v1/uploads": "202 400 401 403 409 413 421 422 429 500 502 503",
-        "post /webhooks/github": "200 202 400 401 413",
+        "post /webhooks/github": "200 202 400 401 404 413",
         "put /api/v1/events/{event_id}/state": "200 400 401 403 404 410 413 421 422 500 502 503",
     }
 
