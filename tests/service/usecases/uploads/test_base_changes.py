@@ -17,6 +17,7 @@ from perfledger_service.usecases.uploads.machine_classes import head_of_work
 from perfledger_service.usecases.uploads.pushes import changed_base, receive_base_change
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.retry import due_work
+from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.upload_views import UploadStatus
 
 OLD_BASE, HEAD_SHA, NEW_BASE = "a" * 40, "b" * 40, "e" * 40
@@ -31,7 +32,8 @@ class Change:
         self.judged, self.make_bundle, self.now = judged, make_bundle, now
         self.reports = UploadReports(build_report)
         self.uploads = 0
-        self.green, self.later_checks = None, ()
+        self.green = None
+        self.later_checks: tuple[QueuedCheck, ...] = ()
 
     def report(self, base_sha, *, ratio=1.0):
         """Judge and post a check against a base; return its upload."""
