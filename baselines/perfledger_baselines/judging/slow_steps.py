@@ -10,8 +10,9 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run, Side
 from perfledger.rounding import percentage
+from perfledger_baselines.judging.leftover_work import Pairs
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.judging.work_evidence import Pairs, pairs_of_workloads
+from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 
 # Share of checks without a change: a warning accuses, too.
 MAX_FALSE_WARNINGS = 0.01

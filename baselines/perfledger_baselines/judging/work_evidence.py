@@ -17,7 +17,7 @@ from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import digits, percentage
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
-from perfledger_baselines.judging.leftover_work import leftover_doubt
+from perfledger_baselines.judging.leftover_work import Pairs, leftover_doubt
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
@@ -49,8 +49,6 @@ MORE_TIME = {
     FailureReason.BUDGET: "the budget ended it: raise the budget",
     FailureReason.HUNG: "it took longer than the time limit",
 }
-
-Pairs = Mapping[int, Mapping[Side, Run]]
 
 
 @dataclass(frozen=True, slots=True)
