@@ -26,8 +26,10 @@ from itertools import product
 from scratch_repository import busy_loops
 
 from perfledger.measuring.step_samples import StepSamples, measure
+from perfledger.measuring.turn_core import current_core, move_to_core
 from perfledger.meters.clock import HostClock
 from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.process.message_channel import MAX_TURN_BYTES
 from perfledger.protocol import MeasuringEffort
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.pairing import Pair, estimate_pairs, tests_of
@@ -72,27 +74,30 @@ class MeasuredSide:
             _measure(step, theirs)
         theirs.close()
         self.result: StepSamples | None = None
+        self.core = 0  # where it ran last
         self._file = self._socket.makefile("rb")
 
     def run_until_stop(self) -> bool:
         """Return True once it waits for its next turn; False if it has ended, with its result."""
         is_stopped = self._file.read(1) == b"t"
-        if not is_stopped:
+        if is_stopped:
+            self.core = int(self._file.readline())
+        else:
             self.result = pickle.load(self._file)
             os.waitpid(self._process, 0)
             self._file.close()
             self._socket.close()
         return is_stopped
 
-    def start_turn(self) -> None:
-        """Let it run its next turn."""
-        self._socket.sendall(b"\n")
+    def start_turn(self, core: int) -> None:
+        """Let it run its next turn on this core."""
+        self._socket.sendall(b"%d\n" % core)
 
 
 def _measure(step: Callable[[], int], channel: socket.socket) -> None:
     def turn() -> None:
-        channel.sendall(b"t")
-        channel.recv(1)
+        channel.sendall(b"t%d\n" % (current_core() or 0))
+        move_to_core(int(channel.recv(MAX_TURN_BYTES)))
 
     samples = measure(lambda: step, HostClock(), effort=EFFORT, turn=turn)
     channel.sendall(b"r" + pickle.dumps(samples))
@@ -104,12 +109,13 @@ def recorded_pair(steps: Sequence[Callable[[], int]], *, first: int) -> Pair:
     order = (first, 1 - first, 1 - first, first)
     sides = [MeasuredSide(step) for step in steps]
     is_open = [side.run_until_stop() for side in sides]
-    turn = 0
+    turn, core = 0, sides[first].core
     while any(is_open):
         mine = order[turn % 4]
         mine = mine if is_open[mine] else 1 - mine
-        sides[mine].start_turn()
+        sides[mine].start_turn(core)
         is_open[mine] = sides[mine].run_until_stop()
+        core = sides[mine].core
         turn += 1
     runs = [run_of(each.result, side) for each, side in zip(sides, Side, strict=True)]
     (pair,) = estimate_pairs([(runs[0], runs[1])], METRICS)

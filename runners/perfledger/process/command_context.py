@@ -11,6 +11,7 @@ from typing import Self, cast
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.measuring.rank_clock import RankClock
 from perfledger.measuring.rank_link import LOOPBACK, RankLink, shared_port
+from perfledger.measuring.turn_core import current_core, move_to_core
 from perfledger.meters.choice import choose_meter
 from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import join_processes, load_jax
@@ -162,8 +163,10 @@ def turn_of(context: CommandContext, name: str) -> Callable[[], None]:
 
     def turn() -> None:
         if context.request.is_interleaved:
-            context.channel.send(MessageType.TURN, {"workload": name})
-            context.channel.wait()
+            context.channel.send(MessageType.TURN, {"workload": name, "core": current_core()})
+            core = context.channel.wait()
+            if core is not None:
+                move_to_core(core)
 
     return turn
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from perfledger.protocol import MIN_DESCRIPTOR, PROTOCOL_VERSION, MessageType
 
+MAX_TURN_BYTES = 16  # the number of a core, and the end of the line
 FOLLOWER_MESSAGES = (MessageType.RANK, MessageType.FAILED)
 
 
@@ -46,10 +47,15 @@ class MessageChannel:
         while line:
             line = line[os.write(self._descriptor, line) :]
 
-    def wait(self) -> None:
-        """Wait until the agent writes a byte, which gives this child its turn."""
-        if not self._is_follower:
-            os.read(self._descriptor, 1)
+    def wait(self) -> int | None:
+        """Wait until the agent writes a line, which gives this child its turn.
+
+        Return the number in it: the core on which the other side ran last, None without one.
+        """
+        if self._is_follower:
+            return None
+        line = os.read(self._descriptor, MAX_TURN_BYTES).strip()
+        return int(line) if line.isdigit() else None
 
     def close(self) -> None:
         """Close the channel, even if the workload's threads live on."""

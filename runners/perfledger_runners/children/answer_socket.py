@@ -12,6 +12,11 @@ from perfledger.records import FailureReason
 READ_BYTES = 2**16
 
 
+def turn_line(core: int | None) -> bytes:
+    """Return the line that starts a child's turn, with the number of a core unless it is None."""
+    return f"{'' if core is None else core}\n".encode()
+
+
 class AnswerSocket(Protocol):
     """The agent's end of the connections to one child."""
 
@@ -41,8 +46,8 @@ class AnswerSocket(Protocol):
         """Return the answers that `read` has not returned yet, without waiting."""
         ...
 
-    def start_turn(self) -> None:
-        """Let the child continue."""
+    def start_turn(self, core: int | None = None) -> None:
+        """Let the child continue, on this core."""
         ...
 
     def trouble(self) -> tuple[FailureReason, str] | None:
@@ -101,10 +106,10 @@ class PairedSocket:
             return self._socket.recv(READ_BYTES, socket.MSG_PEEK)
         return b""
 
-    def start_turn(self) -> None:
-        """Start the child's next turn."""
+    def start_turn(self, core: int | None = None) -> None:
+        """Start the child's next turn, on this core."""
         with suppress(OSError):  # it is gone, which is detected elsewhere
-            self._socket.send(b"\n")
+            self._socket.send(turn_line(core))
 
     def trouble(self) -> tuple[FailureReason, str] | None:
         """Return None: the child's answers and its exit say everything."""

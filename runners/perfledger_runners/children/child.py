@@ -111,10 +111,10 @@ class Child:
         self._selector.select(POLL_S)
         return self._answers.read()
 
-    def start_turn(self) -> None:
-        """Start the child's next turn."""
+    def start_turn(self, core: int | None = None) -> None:
+        """Start the child's next turn, on this core."""
         self.is_stopped = False
-        self._answers.start_turn()
+        self._answers.start_turn(core)
 
     def is_waiting(self) -> bool:
         """Return whether it waits for its turn, also if nobody has read yet that it does."""

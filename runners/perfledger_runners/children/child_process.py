@@ -323,10 +323,13 @@ def _pass_on(
     watch.hear(message)
     asked_at = harness.clock()
     child.is_stopped = isinstance(message, ReadyMessage | TurnMessage)
+    last_core = harness.last_core
+    if isinstance(message, TurnMessage) and last_core is not None:
+        last_core.number = message.core
     yield message
     if child.is_stopped:
         watch.wait(harness.clock() - asked_at)
-        child.start_turn()
+        child.start_turn(None if last_core is None else last_core.number)
     if isinstance(message, ReadyMessage):
         yield ChildContinuation(message.workload)
 

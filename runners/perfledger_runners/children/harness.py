@@ -61,6 +61,13 @@ class ChildLimits:
         return self.own_workload_s.get(workload, self.workload_s)
 
 
+@dataclass(slots=True)
+class LastCore:
+    """The core on which either side of a pair ran last; None if it is unknown."""
+
+    number: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harness:
     """The settings of children; `folder` is private to one check."""
@@ -79,6 +86,7 @@ class Harness:
     ends_at: float = math.inf  # of the budget, by `clock`; no child outlives it
     # Whether the other side of a pair is at a workload ("": before the first), and waits.
     is_awaited: Callable[[str], bool] = lambda _: False
+    last_core: LastCore | None = None  # of a pair whose sides take turns
 
     def seconds_left(self) -> float:
         """Return the rest of the budget."""

@@ -47,6 +47,7 @@ from perfledger_runners.children.window_files import MAX_WINDOWS, TracePath, Win
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**22  # the times of 64 ranks in MAX_SAMPLES steps
+MAX_CORE = 65_535  # its number: Linux supports 8,192
 MAX_DEVICES = 100_000  # the largest clusters drive tens of thousands
 MAX_LISTED_DEVICES = 1024  # of one process
 MAX_COUNTS = 100  # FLOPs, bytes, operators and the like
@@ -194,9 +195,10 @@ class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
 
 
 class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
-    """A workload that waits for its turn to run the next few steps."""
+    """A workload that waits for its turn to run the next few steps, and the core it last used."""
 
     workload: Id
+    core: Annotated[int, Meta(ge=0, le=MAX_CORE)] | None = None
 
 
 class RunMessage(Message, frozen=True, kw_only=True, tag="run"):

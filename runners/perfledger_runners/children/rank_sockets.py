@@ -13,7 +13,7 @@ import msgspec
 
 from perfledger.protocol import AGENT_SOCKET, RANKS_VARIABLE
 from perfledger.records import FailureReason
-from perfledger_runners.children.answer_socket import READ_BYTES
+from perfledger_runners.children.answer_socket import READ_BYTES, turn_line
 from perfledger_runners.children.launch import LaunchError
 from perfledger_runners.children.protocol_parser import (
     MAX_LINE_BYTES,
@@ -95,11 +95,11 @@ class RankSockets:
             return self._texts[self._first] + self._first.recv(READ_BYTES, socket.MSG_PEEK)
         return self._texts[self._first]
 
-    def start_turn(self) -> None:
+    def start_turn(self, core: int | None = None) -> None:
         """Start the child's next turn, through rank 0."""
         with suppress(OSError):  # it is gone, which is detected elsewhere
             if self._first is not None:
-                self._first.send(b"\n")
+                self._first.send(turn_line(core))
 
     def trouble(self) -> tuple[FailureReason, str] | None:
         """Return the failure of the first rank that failed or died."""

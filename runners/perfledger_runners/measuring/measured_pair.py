@@ -15,7 +15,7 @@ from perfledger_runners.children.child_process import (
     run_request,
     start_early,
 )
-from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.harness import Harness, LastCore
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     FailedMessage,
@@ -224,6 +224,7 @@ class _PairOfChildren:
     )  # the first
     ended: set[Side] = field(default_factory=set[Side])
     failing: set[tuple[str, Side]] = field(default_factory=set[tuple[str, Side]])
+    last_core: LastCore = field(default_factory=LastCore)
     windows: list[tuple[Side, WindowsMessage]] = field(
         default_factory=list[tuple[Side, WindowsMessage]]
     )
@@ -309,7 +310,9 @@ class _PairOfChildren:
         """Yield the messages of one side until the sides refuse to fork for all workloads."""
         harness = self.measurement.harness
         if request.is_interleaved:
-            harness = replace(harness, is_awaited=partial(self._is_awaited, side))
+            harness = replace(
+                harness, is_awaited=partial(self._is_awaited, side), last_core=self.last_core
+            )
         for message in run_request(harness, request, first=child, is_repeating=False):
             if isinstance(message, NoForkMessage):
                 reason = clean_text(message.reason)[:MAX_DETAIL]

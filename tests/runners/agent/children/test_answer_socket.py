@@ -27,6 +27,15 @@ def test_a_child_answers_on_the_descriptor_that_it_inherits():
         assert answers.trouble() is None
 
 
+def test_a_turn_may_name_a_core():
+    with closing(PairedSocket()) as answers:
+        child = os.dup(answers.inherited[0])
+        answers.start_turn(12)
+
+        assert os.read(child, 8) == b"12\n"
+        os.close(child)
+
+
 def test_the_variable_names_the_descriptor():
     with closing(PairedSocket()) as answers:
         assert answers.variables == {FD_VARIABLE: str(answers.inherited[0])}

@@ -4,7 +4,11 @@ import pytest
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.children.answer_socket import PairedSocket
+from perfledger_runners.children.protocol_parser import TurnMessage
 from perfledger_runners.machine.telemetry import NoTelemetry
+from perfledger_runners.measuring import measured_pair
+from perfledger_runners.measuring.interleaving import stop_point
 from perfledger_runners.measuring.measured_pair import MeasuredPair, NoProgress, PairMeasurement
 
 FINE = """
@@ -65,6 +69,46 @@ def test_the_first_side_begins_and_processes_are_numbered_on(answering, sides, f
     assert pair.processes == 2
     assert pair.seconds.keys() == {A, B}
     assert [base.workload for base, _ in pair.complete()] == [A, B]
+
+
+class TurnCores:
+    """Records the cores that two real children report, and those that they are told."""
+
+    def __init__(self, monkeypatch):
+        self.reported, self.told = [], []
+        start_turn = PairedSocket.start_turn
+
+        def start_and_record(answers, core=None):
+            self.told.append(core)
+            start_turn(answers, core)
+
+        def stop_and_record(message):
+            if isinstance(message, TurnMessage):
+                self.reported.append(message.core)
+            return stop_point(message)
+
+        monkeypatch.setattr(PairedSocket, "start_turn", start_and_record)
+        monkeypatch.setattr(measured_pair, "stop_point", stop_and_record)
+
+
+def test_both_sides_take_their_turns_on_one_core(harness, sides, monkeypatch):
+    cores = TurnCores(monkeypatch)
+    requests = {side: replace(each, is_interleaved=True) for side, each in sides(FINE).items()}
+    measurement = PairMeasurement(
+        harness=harness,
+        requests=requests,
+        telemetry=NoTelemetry(),
+        progress=NoProgress(),
+        check_run=lambda _: None,
+    )
+
+    pair = measurement.measure([A], pair=0, first=Side.BASE, process=0)
+
+    assert len(pair.complete()) == 1
+    turns = [core for core in cores.told if core is not None]
+    assert len(turns) > 4
+    # Each turn begins where the last one, of either side, ended.
+    assert set(turns) <= set(cores.reported) - {None}
 
 
 @pytest.mark.slow(ci_only=True)

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,3 +100,22 @@ def test_a_long_message_arrives_whole(pipe):
     channel.close()
 
     assert read_line(reader)["detail"] == text
+
+
+@pytest.mark.parametrize(("line", "core"), [(b"3\n", 3), (b"\n", None), (b"x\n", None)])
+def test_the_line_that_starts_a_turn_may_have_the_number_of_a_core(line, core):
+    ours, theirs = socket.socketpair()
+    channel = MessageChannel(theirs.detach())
+    ours.sendall(line)
+
+    assert channel.wait() == core
+    ours.close()
+    assert channel.wait() is None
+    channel.close()
+
+
+def test_a_follower_waits_for_no_core(pipe):
+    channel = MessageChannel(pipe[1], is_follower=True)
+
+    assert channel.wait() is None
+    channel.close()
