@@ -75,16 +75,16 @@ class TurnCores:
     """Records the cores that two real children report, and those that they are told."""
 
     def __init__(self, monkeypatch):
-        self.reported, self.told = [], []
+        self.last_cores, self.next_cores = [], []
         start_turn = PairedSocket.start_turn
 
         def start_and_record(answers, core=None):
-            self.told.append(core)
+            self.next_cores.append(core)
             start_turn(answers, core)
 
         def stop_and_record(message):
             if isinstance(message, TurnMessage):
-                self.reported.append(message.core)
+                self.last_cores.append(message.core)
             return stop_point(message)
 
         monkeypatch.setattr(PairedSocket, "start_turn", start_and_record)
@@ -105,10 +105,10 @@ def test_both_sides_take_their_turns_on_one_core(harness, sides, monkeypatch):
     pair = measurement.measure([A], pair=0, first=Side.BASE, process=0)
 
     assert len(pair.complete()) == 1
-    turns = [core for core in cores.told if core is not None]
+    turns = [core for core in cores.next_cores if core is not None]
     assert len(turns) > 4
     # Each turn begins where the last one, of either side, ended.
-    assert set(turns) <= set(cores.reported) - {None}
+    assert set(turns) <= set(cores.last_cores) - {None}
 
 
 @pytest.mark.slow(ci_only=True)

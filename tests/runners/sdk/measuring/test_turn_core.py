@@ -55,16 +55,16 @@ def test_a_core_that_the_thread_may_not_use_is_ignored(stat):
 
 
 def test_a_move_that_the_system_forbids_leaves_all_cores_usable(stat):
-    asked = []
+    requests = []
 
     def forbidding(_, cores):
-        asked.append(set(cores))
+        requests.append(set(cores))
         if len(cores) == 1:
             raise PermissionError
 
     move_to_core(6, read_cores=lambda _: {5, 6}, keep_to=forbidding, stat=stat)
 
-    assert asked == [{6}, {5, 6}]
+    assert requests == [{6}, {5, 6}]
 
 
 def test_without_affinity_nothing_moves(stat):
