@@ -18,14 +18,25 @@ class FleetSplitError(ValueError):
     """An error for a fleet entry whose hours of one workload are unknown."""
 
 
-def hours_of_workload(use: FleetUse, workload: str, *, registered: Collection[str]) -> FleetUse:
+def hours_of_workload(
+    use: FleetUse, workload: str, *, registered: Collection[str] | None
+) -> FleetUse:
     """Return the entry with the hours of one workload that it matches.
 
-    `registered` are all workloads of the repository. Raises FleetSplitError if the entry matches
-    several of them and has no weights, or no weight for this one.
+    `registered` are all workloads of the repository; None if they are unknown. Raises
+    FleetSplitError if the entry matches, or may match, several of them and has no weights, or no
+    weight for this one.
     """
+    if not use.weights and registered is None and use.workload != workload:
+        msg = (
+            f"the fleet entry {use.workload!r} has {integer(use.device_hours_per_year)} hours for "
+            f"all workloads that it matches; how many are {workload}'s is unknown: add weights, "
+            "each workload's part of the hours, or an entry for it"
+        )
+        raise FleetSplitError(msg)
     if not use.weights:
-        matches = sorted({name for name in (*registered, workload) if is_match(use.workload, name)})
+        names = {*(registered or ()), workload}
+        matches = sorted(name for name in names if is_match(use.workload, name))
         if len(matches) > 1:
             msg = (
                 f"the fleet entry {use.workload!r} has {integer(use.device_hours_per_year)} hours "

@@ -113,20 +113,21 @@ def price_changes(
     pricing: PricingConfig,
     sheet: PriceSheet,
     today: date | None = None,
-    registered: Collection[str] = (),
+    registered: Collection[str] | None = (),
     transfers: DeviceTransfers = NO_TRANSFERS,
 ) -> PricedChanges:
     """Price changes on every fleet entry that runs their workloads, one by one and in sum.
 
     `registered` are all workloads of the repository, changed or not: a fleet entry that matches
-    several of them divides its hours among them. `transfers` carries changes over to devices that
-    they were not measured on; a change that it cannot carry over has no price there.
+    several of them divides its hours among them; None if unknown: entries with wildcards need
+    weights. `transfers` carries changes over to devices that they were not measured on; a change
+    that it cannot carry over has no price there.
 
     Savings are negative. If hours and rate are certain, without a commitment or a memory upgrade,
     an interval is exactly the change's. A change without a price has usd None and a note that says
     why, never zero, and a sum that lacks it has no value.
     """
-    names = {*registered, *(change.workload for change in changes)}
+    names = None if registered is None else {*registered, *(each.workload for each in changes)}
     market = _Market(sheet, transfers, today)
     parts = _parts(changes, pricing=pricing, market=market, registered=names)
     pools: dict[str, _CommitmentUse] = {}
@@ -154,7 +155,7 @@ def _parts(
     *,
     pricing: PricingConfig,
     market: _Market,
-    registered: Collection[str],
+    registered: Collection[str] | None,
 ) -> list[FleetEntryPrice | ChangePrice]:
     """Return the entries that can be priced, and a price without an amount for the others."""
     parts: list[FleetEntryPrice | ChangePrice] = []

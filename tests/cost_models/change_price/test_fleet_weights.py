@@ -28,6 +28,14 @@ def test_several_matches_without_weights_are_refused_with_the_matches():
     assert "vit" not in str(raised.value)
 
 
+def test_a_wildcard_beside_unknown_workloads_is_refused_without_weights():
+    own = entry(workload=GRID[0])
+
+    with pytest.raises(FleetSplitError, match="how many are gpt:train.* is unknown"):
+        hours_of_workload(entry(), GRID[0], registered=None)
+    assert hours_of_workload(own, GRID[0], registered=None) == own
+
+
 def test_a_long_list_of_matches_is_cut():
     many = tuple(f"gpt:w{place}" for place in range(9))
 

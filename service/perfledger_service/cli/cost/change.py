@@ -159,7 +159,14 @@ def _price(
     if bundle is None and ratio is not None and interval is not None:
         ratios = (interval[0], ratio, interval[1])
         pricing = _on(fleet.entry, pricing_at(fleet.config))
-        return price_ratio(flags.workload, ratios, pricing=pricing, today=today(), sheet=sheet)
+        return price_ratio(
+            flags.workload,
+            ratios,
+            pricing=pricing,
+            today=today(),
+            sheet=sheet,
+            is_whole_entry=fleet.entry is not None or flags.workload == RATIO_WORKLOAD,
+        )
     msg = "give a bundle, or --ratio with --interval: a change is not priced without its interval"
     raise UsageError(msg)
 

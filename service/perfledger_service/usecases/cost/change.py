@@ -77,13 +77,14 @@ def price(
     *,
     today: date,
     sheet: PriceSheet | None = None,
-    registered: Sequence[str] = (),
+    registered: Sequence[str] | None = (),
     unmeasured: Sequence[str] = (),
     approvals: Sequence[Approval] = (),
 ) -> ChangePriceView:
     """Price changes, by default on the current sheet, and evaluate every policy.
 
-    `registered` are all workloads of the repository. `approvals` of the commit are oldest first.
+    `registered` are all workloads of the repository; None if they are unknown. `approvals` of the
+    commit are oldest first.
     """
     change_prices = price_changes(
         changes,
@@ -123,10 +124,13 @@ def price_ratio(
     pricing: PricingConfig,
     today: date,
     sheet: PriceSheet,
+    is_whole_entry: bool = True,
 ) -> ChangePriceView:
     """Price a given ratio of step times, head / base: low, middle and high.
 
-    Raises UsageError for ratios that are not an interval.
+    `is_whole_entry` if it is of all hours of a fleet entry; otherwise, an entry with a wildcard
+    needs weights, because its other workloads are unknown. Raises UsageError for ratios that are
+    not an interval.
     """
     try:
         low, middle, high = (float(to_decimal(ratio) - 1) for ratio in ratios)
@@ -134,7 +138,8 @@ def price_ratio(
     except (ValueError, ArithmeticError) as error:
         msg = f"ratios {ratios}: give 0 <= low <= ratio <= high, such as 1.10 1.12 1.14"
         raise UsageError(msg) from error
-    return price((change,), pricing, today=today, sheet=sheet)
+    registered = () if is_whole_entry else None
+    return price((change,), pricing, today=today, sheet=sheet, registered=registered)
 
 
 def registered_workloads(bundle: Bundle) -> tuple[str, ...]:

@@ -159,6 +159,24 @@ def test_an_idle_commitment_costs_waiting_and_no_cash(run, written):
     assert "an M/M/c estimate" in text
 
 
+def test_a_named_workload_gets_its_part_of_a_wildcard_entry_or_no_price(run, written):
+    entry = """
+[[fleet]]
+workload = "gpt:*"
+where = "p5.48xlarge/on_demand"
+device_hours_per_year = 20000
+"""
+    words = ("cost", "change", *RATIO, "--workload", "gpt:train", "--json", "--config")
+
+    whole = json.loads(run(*words, written(entry), code=3))["prices"]
+    weighted = entry + 'weights = { "gpt:train" = 1, "gpt:eval" = 3 }\n'
+    part = json.loads(run(*words, written(weighted)))["prices"]
+
+    assert [each["usd_per_year"] for each in whole] == [None]
+    assert "20,000 hours for all workloads that it matches" in whole[0]["note"]
+    assert [float(each["usd_per_year"]) for each in part] == [pytest.approx(5_000 * 0.12 * 6.88)]
+
+
 def test_hours_that_are_freed_save_no_cash(run, written):
     words = ("--ratio", "0.9", "--interval", "0.88", "0.92", "--config", written(IDLE))
 
