@@ -25,6 +25,8 @@ class MaxAge(StrEnum):
 # Days: spot prices move daily, blocks are repriced within the quarter; AWS cut its list prices by a
 # third and more between two reads a quarter apart (2025); hardware is quoted for half a year.
 MAX_AGE_DAYS = {MaxAge.LIST: 90, MaxAge.BLOCK: 30, MaxAge.SPOT: 7, MaxAge.HARDWARE: 180}
+# A review must not rest on an older price, nor one rank as cheapest beside younger ones.
+MAX_STALE_DAYS = 180
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from perfledger_cost_models.change_price.price import NO_TRANSFERS
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
-from perfledger_cost_models.prices.staleness import StalePriceError
+from perfledger_cost_models.prices.staleness import MAX_STALE_DAYS, StalePriceError
 from perfledger_cost_models.procurement.commitment_sweep import (
     commitment_ladder,
     commitment_sweeps,
@@ -85,9 +85,6 @@ from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.review.sections import performance_of, risks_of, supply_of
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-
-# A procurement review must not rest on prices older than half a year.
-MAX_STALE_DAYS = 180
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,9 @@ class CostRow:
     # hours paid by use.
     equal_size_chance: float | None = None
     is_committed: bool = False  # paid for all hours of a term, used or not
-    may_rank: bool = True  # False for prices of low confidence, and spot without interruptions
+    # False for prices of low confidence, superseded prices, and spot without interruptions.
+    may_rank: bool = True
+    is_superseded: bool = False  # its price is over half a year old, and others are younger
     owner: str = ""  # the server for owning, "" if nothing is owned
     is_same_work: bool = False  # the server is of another accelerator: the work is the same
     is_outdated: bool = False  # the price is older than prices of its kind stay valid

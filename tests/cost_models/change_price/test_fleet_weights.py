@@ -31,7 +31,7 @@ def test_several_matches_without_weights_are_refused_with_the_matches():
 def test_a_wildcard_beside_unknown_workloads_is_refused_without_weights():
     own = entry(workload=GRID[0])
 
-    with pytest.raises(FleetSplitError, match="how many are gpt:train.* is unknown"):
+    with pytest.raises(FleetSplitError, match=r"how many are gpt:train.* is unknown"):
         hours_of_workload(entry(), GRID[0], registered=None)
     assert hours_of_workload(own, GRID[0], registered=None) == own
 

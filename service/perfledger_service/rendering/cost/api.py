@@ -117,7 +117,8 @@ def _notes(view: ApiView) -> Iterator[str]:
         "Tokens per second, input and output together, as a mean over all allocated hours: cost of "
         "a useful hour / (3600 · price per million tokens / 10^6)."
     )
-    if any(not row.option.may_rank and not row.option.is_doubtful for row in view.rows):
+    kept_out = [row.option for row in view.rows if not row.option.may_rank]
+    if any(not (option.is_doubtful or option.is_superseded) for option in kept_out):
         yield "Spot prices exclude interruptions."
     if view.assumed:
         yield f"Assumed, not measured: {'; '.join(view.assumed)}."

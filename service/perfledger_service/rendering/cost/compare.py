@@ -10,6 +10,7 @@ from itertools import groupby
 from perfledger.rounding import decimals, digits, integer
 from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.prices.staleness import MAX_STALE_DAYS
 from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
@@ -85,13 +86,13 @@ def costs_document(view: CostView) -> Document:
 def shown_rows(view: CostView) -> tuple[CostRow, ...]:
     """Return the rows for people: the cheapest of each accelerator and purchase mode, or all.
 
-    Prices of low confidence are left out.
+    Prices of low confidence, and those that younger ones supersede, are left out.
     """
     if view.shows_all:
         return view.rows
     first: dict[tuple[object, ...], CostRow] = {}
     for row in view.rows:
-        if not row.is_doubtful:
+        if not (row.is_doubtful or row.is_superseded):
             model = row.price.pricing_model if row.price else None
             years = (
                 row.price.option_term.partition("_")[0] if row.is_committed and row.price else ""
@@ -315,6 +316,11 @@ def _row_notes(view: CostView) -> Iterator[str]:
         )
     if any(row.is_doubtful for row in view.rows):
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
+    if old := [row.cost.name for row in shown_rows(view) if row.is_superseded]:
+        yield (
+            f"Older than {MAX_STALE_DAYS} days, and so left out of the answer and the chances: "
+            f"{', '.join(old)}."
+        )
     if any(row.break_even for row in view.rows):
         yield (
             "Break-even: the allocated share from which owning is cheaper; against a "

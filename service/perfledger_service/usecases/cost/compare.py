@@ -204,6 +204,7 @@ def _row(
         equal_size_chance=equal_size_chance_of(books, request, owner, offer_as_owned),
         is_committed=offer.is_committed,
         may_rank=offer.may_rank,
+        is_superseded=offer.is_superseded,
         owner=owner.label if owner else "",
         is_same_work=owner is not None and owner.accelerator != cost.accelerator,
         footprint=footprint_of(books, request, offer),

@@ -19,7 +19,12 @@ from perfledger_cost_models.prices.price_sheet import (
     PriceSheet,
     PricingModel,
 )
-from perfledger_cost_models.prices.staleness import max_age_of, staleness_warnings
+from perfledger_cost_models.prices.staleness import (
+    MAX_STALE_DAYS,
+    max_age_of,
+    staleness_warnings,
+)
+from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.buy_vs_rent import (
     BreakEven,
     OptionCost,
@@ -108,11 +113,12 @@ class AcceleratorOption:
     price: Price | None = None
     mode: PurchaseTerms | None = None
     lacks_interruptions: bool = False  # a spot price that omits the cost of interruptions
+    is_superseded: bool = False  # a price beyond MAX_STALE_DAYS, beside younger ones
 
     @property
     def may_rank(self) -> bool:
         """Return whether the option's cost is known well enough to rank as the cheapest."""
-        return not (self.is_doubtful or self.lacks_interruptions)
+        return not (self.is_doubtful or self.lacks_interruptions or self.is_superseded)
 
     @property
     def is_doubtful(self) -> bool:
@@ -196,8 +202,30 @@ def accelerator_options(
     return AcceleratorOptions(
         accelerator=accelerator,
         owner=servers[0] if servers else None,
-        options=tuple(options),
+        options=_with_superseded(options, request.today),
         unknown=tuple(unknown),
+    )
+
+
+def _with_superseded(
+    options: Sequence[AcceleratorOption], today: date
+) -> tuple[AcceleratorOption, ...]:
+    """Return the options of an accelerator, those marked whose prices are too old to rank.
+
+    Where every price is as old none is marked: otherwise owning would look like the cheapest. An
+    organisation's own price, or its contract's, stays valid.
+    """
+    prices = [one.price for one in options if one.price is not None]
+    old = {each.key for each in prices if (today - each.as_of).days > MAX_STALE_DAYS}
+    if len(old) == len({each.key for each in prices}):
+        return tuple(options)
+    return tuple(
+        replace(one, is_superseded=True)
+        if one.price is not None
+        and one.price.key in old
+        and one.price.layer is not PriceLayer.OVERRIDE
+        else one
+        for one in options
     )
 
 

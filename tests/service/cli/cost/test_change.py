@@ -168,12 +168,12 @@ device_hours_per_year = 20000
 """
     words = ("cost", "change", *RATIO, "--workload", "gpt:train", "--json", "--config")
 
-    whole = json.loads(run(*words, written(entry), code=3))["prices"]
+    unpriced = json.loads(run(*words, written(entry), code=3))["prices"]
     weighted = entry + 'weights = { "gpt:train" = 1, "gpt:eval" = 3 }\n'
     part = json.loads(run(*words, written(weighted)))["prices"]
 
-    assert [each["usd_per_year"] for each in whole] == [None]
-    assert "20,000 hours for all workloads that it matches" in whole[0]["note"]
+    assert [each["usd_per_year"] for each in unpriced] == [None]
+    assert "20,000 hours for all workloads that it matches" in unpriced[0]["note"]
     assert [float(each["usd_per_year"]) for each in part] == [pytest.approx(5_000 * 0.12 * 6.88)]
 
 

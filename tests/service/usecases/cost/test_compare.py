@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.cli.app import app
 
 WORK = (
@@ -68,6 +69,49 @@ def test_the_server_on_which_the_work_costs_least_is_the_one_to_own(options):
 
     name = "gcp:tpu-v4/on_demand"
     assert both[name]["break_even"] == alone[name]["break_even"]
+
+
+BLOCK = """
+[[price]]
+provider = "mine"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "capacity_block"
+term = "prepaid"
+per_hour = 8.0
+currency = "USD"
+as_of = 2024-12-31
+source = "a quote"
+"""
+
+
+def test_a_price_of_half_a_year_ago_never_ranks_beside_younger_ones(options, tmp_path):
+    quote = tmp_path / "quote.toml"
+    quote.write_text(BLOCK)
+
+    found_options = options("--allocated-percent", "100", "--overrides", str(quote))
+
+    blocks = {name: each for name, each in found_options.items() if "capacity_block" in name}
+    chances = {name: each["chance_cheapest"] for name, each in blocks.items()}
+    assert chances["aws:p5.48xlarge/capacity_block/prepaid"] is None  # as of 2024-12-31
+    assert chances["aws:p5.48xlarge/capacity_block/prepaid_24h"] == 0
+    assert chances["mine:p5.48xlarge/capacity_block/prepaid"] == 1  # an own price stays valid
+
+
+def test_old_prices_rank_where_there_are_no_younger_ones(tmp_path):
+    header = packaged_text().splitlines()[0]
+    row = "aws,p9.8xlarge,us-east-1,A30-24GB,8,on_demand,,16.0,2.0,2025-07-20"
+    sheet = tmp_path / "old.csv"
+    sheet.write_text(f"{header}\n{row},2025-07-20,high,a list,\n")
+    words = ["cost", "compare", "--accelerator", "A30-24GB", "--prices", str(sheet), "--json"]
+
+    done = CliRunner().invoke(app, words)
+
+    (option,) = json.loads(done.stdout)["options"]
+    assert option["chance_cheapest"] == 1
+    assert option["warnings"]
 
 
 def test_every_option_with_a_price_has_a_break_even_where_the_work_is_known(options):
