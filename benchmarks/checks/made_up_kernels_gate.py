@@ -5,9 +5,12 @@ python benchmarks/checks/made_up_kernels_gate.py [--checks 300] [--seed 1]
 Each check has other families, of lognormal shares of the step, 12 pairs, and noise of each family
 (0.4 to 1.2 % of a process), of calls, and of each process, which lengthens all of its kernels
 alike: 1, 3 or 10 %. In turn nothing changes, one family of 2 to 5 % of the step becomes 5 % slower,
-or all but some families become 2 to 8 % faster or slower. A false finding is a family that is said
+all but some families become 2 to 8 % faster or slower, or one family becomes slower by 1.2 to 2
+times the margin, in steps that wait for a core as long again between their kernels, twice as long
+or not at all. A false finding is a family that is said
 to have become slower or faster and did not, and a false outcome is regressed where nothing became
-slower, or improved where nothing became faster. Every figure is what `judgement_of` says.
+slower, improved where nothing became faster, or unchanged where one became slower by more than the
+margin. Every figure is what `judgement_of` says.
 """
 
 import argparse
@@ -21,7 +24,7 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle, Plan
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME
-from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.records import CoreTimes, Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.rounding import decimals, integer
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.kernel_judgement import KernelJudgement
@@ -31,6 +34,8 @@ PAIRS, STEPS = 12, 9
 STEP_S = 0.03
 WORKLOAD = "made_up:step"
 TARGET = (0.02, 0.05)  # of the step: the family whose change is to be found
+LARGE = (0.15, 0.3)  # of the step: the family that changes by more than the margin
+MARGIN = 0.01
 Factors = Mapping[str, float]
 
 
@@ -42,6 +47,9 @@ class Scenario:
     changed: tuple[float, float] = (0.0, 0.0)
     factors: tuple[float, float] = (1.0, 1.0)
     is_one: bool = False  # one family of TARGET
+    # One family of LARGE instead, which adds so many margins.
+    margins: tuple[float, float] = (0.0, 0.0)
+    wait: float = 0.0  # between the kernels of every step, relative to the step
 
 
 SCENARIOS = (
@@ -50,19 +58,28 @@ SCENARIOS = (
     Scenario("most become faster", changed=(0.6, 0.95), factors=(0.92, 0.98)),
     Scenario("most become slower", changed=(0.6, 0.95), factors=(1.02, 1.08)),
     Scenario("a third becomes faster", changed=(0.25, 0.4), factors=(0.92, 0.98)),
+    Scenario("nothing changes, waits as long", wait=1.0),
+    Scenario("one adds more than the margin", margins=(1.2, 2.0)),
+    Scenario("... steps wait as long again", margins=(1.2, 2.0), wait=1.0),
+    Scenario("... steps wait twice as long", margins=(1.2, 2.0), wait=2.0),
 )
 
 
-def shares_of(draw: np.random.Generator) -> dict[str, float]:
-    """Return shares of the step of 8 to 24 families, one of them of TARGET."""
+def shares_of(scenario: Scenario, draw: np.random.Generator) -> dict[str, float]:
+    """Return shares of the step of 8 to 24 families, one of them of TARGET or of LARGE."""
     sizes = np.exp(draw.normal(0, 1.3, draw.integers(8, 25)))
     sizes *= draw.uniform(0.6, 0.95) / sizes.sum()
-    sizes[0] = draw.uniform(*TARGET)
+    sizes[0] = draw.uniform(*(LARGE if any(scenario.margins) else TARGET))
     return {f"aten::op{number}": float(size) for number, size in enumerate(sizes)}
 
 
-def factors_of(scenario: Scenario, names: list[str], draw: np.random.Generator) -> Factors:
+def factors_of(
+    scenario: Scenario, shares: Mapping[str, float], draw: np.random.Generator
+) -> Factors:
     """Return by what each family's time is multiplied on head."""
+    names = list(shares)
+    if any(scenario.margins):
+        return {names[0]: 1 + MARGIN * draw.uniform(*scenario.margins) / shares[names[0]]}
     factor = draw.uniform(*scenario.factors)
     if scenario.is_one:
         return {names[0]: factor}
@@ -71,7 +88,11 @@ def factors_of(scenario: Scenario, names: list[str], draw: np.random.Generator) 
 
 
 def windows_of(
-    shares: Mapping[str, float], factors: Factors, noise: float, draw: np.random.Generator
+    scenario: Scenario,
+    shares: Mapping[str, float],
+    factors: Factors,
+    noise: float,
+    draw: np.random.Generator,
 ) -> WorkloadKernels:
     """Return profiled windows; `noise` is the standard deviation that all kernels share."""
     process = {side: np.exp(noise * draw.standard_normal(PAIRS)) for side in Side}
@@ -98,7 +119,9 @@ def windows_of(
             )
         )
     steps = {
-        side: STEP_S * process[side][:, np.newaxis] * (1 + draw.exponential(0.02, (PAIRS, STEPS)))
+        side: STEP_S
+        * process[side][:, np.newaxis]
+        * (1 + scenario.wait + draw.exponential(0.02, (PAIRS, STEPS)))
         for side in Side
     }
     return WorkloadKernels(
@@ -114,8 +137,9 @@ def rows(values: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, values.tolist()))
 
 
-def bundle_of(draw: np.random.Generator) -> Bundle:
+def bundle_of(scenario: Scenario, draw: np.random.Generator) -> Bundle:
     """Return a check of an unchanged step that was asked for kernels."""
+    step_s = (1 + scenario.wait) * STEP_S
     runs = tuple(
         Run(
             workload=WORKLOAD,
@@ -124,7 +148,10 @@ def bundle_of(draw: np.random.Generator) -> Bundle:
             position=position,
             process=2 * pair + position,
             started_at="",
-            samples={STEP_TIME.name: tuple(STEP_S * np.exp(0.005 * draw.standard_normal(20)))},
+            samples={STEP_TIME.name: tuple(step_s * np.exp(0.005 * draw.standard_normal(20)))},
+            core_times=CoreTimes(
+                elapsed_s=(step_s,), queued_s=(step_s - STEP_S,), helpers_s=(0.0,)
+            ),
         )
         for pair in range(PAIRS)
         for position, side in enumerate(Side)
@@ -135,7 +162,14 @@ def bundle_of(draw: np.random.Generator) -> Bundle:
         base=Revision(sha="a" * 40),
         head=Revision(sha="b" * 40),
         machine=Machine(device=Device.CPU, model="made up"),
-        plan=Plan(seed=0, order=(), looks=(5, 8, PAIRS), kernel_pairs=PAIRS, kernel_share=0.2),
+        plan=Plan(
+            seed=0,
+            order=(),
+            margin=MARGIN,
+            looks=(5, 8, PAIRS),
+            kernel_pairs=PAIRS,
+            kernel_share=0.2,
+        ),
         workloads=(WorkloadSpec(id=WORKLOAD, module="made_up", function="step"),),
         metrics=(STEP_TIME, KERNELS),
         runs=runs,
@@ -153,12 +187,14 @@ def is_false_finding(judgement: KernelJudgement, factors: Factors) -> bool:
     return False
 
 
-def is_false_outcome(judgement: KernelJudgement, factors: Factors) -> bool:
+def is_false_outcome(scenario: Scenario, judgement: KernelJudgement, factors: Factors) -> bool:
     match judgement.outcome:
         case Outcome.REGRESSED:
             return all(factor <= 1 for factor in factors.values())
         case Outcome.IMPROVED:
             return all(factor >= 1 for factor in factors.values())
+        case Outcome.UNCHANGED:
+            return any(scenario.margins)
         case _:
             return False
 
@@ -166,22 +202,23 @@ def is_false_outcome(judgement: KernelJudgement, factors: Factors) -> bool:
 def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.Generator) -> None:
     counts: Counter[str] = Counter()
     outcomes: Counter[Outcome] = Counter()
+    has_one = scenario.is_one or any(scenario.margins)
     for _ in range(checks):
-        shares = shares_of(draw)
-        factors = factors_of(scenario, list(shares), draw)
-        bundle = bundle_of(draw)
-        windows = windows_of(shares, factors, noise, draw)
+        shares = shares_of(scenario, draw)
+        factors = factors_of(scenario, shares, draw)
+        bundle = bundle_of(scenario, draw)
+        windows = windows_of(scenario, shares, factors, noise, draw)
         (judgement,) = judgement_of(replace(bundle, kernels=(windows,))).kernels
         outcomes[judgement.outcome] += 1
         counts["finding"] += is_false_finding(judgement, factors)
-        counts["outcome"] += is_false_outcome(judgement, factors)
-        counts["found"] += scenario.is_one and any(
+        counts["outcome"] += is_false_outcome(scenario, judgement, factors)
+        counts["found"] += has_one and any(
             one.is_alarm and factors.get(one.family, 1) > 1 for one in judgement.findings
         )
     outcome_shares = ", ".join(
         f"{outcome} {decimals(count / checks, 2)}" for outcome, count in outcomes.items()
     )
-    found_share = decimals(counts["found"] / checks, 2) if scenario.is_one else ""
+    found_share = decimals(counts["found"] / checks, 2) if has_one else ""
     false = " | ".join(decimals(counts[name] / checks, 3) for name in ("outcome", "finding"))
     print(
         f"| {scenario.name} | {integer(100 * noise)} % | {false} | {found_share} | "

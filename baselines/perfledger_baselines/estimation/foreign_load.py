@@ -9,8 +9,9 @@ Where several do, the bounds are far apart and prove nothing.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Self
 
 import numpy as np
@@ -60,6 +61,19 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
         queued_share=queued_s / elapsed_s,
         foreign_share=foreign_s / elapsed_s,
     )
+
+
+def typical_queued_share(runs: Iterable[Run]) -> float:
+    """Return the share of its wall time that the median run's steps spent in run queues.
+
+    A run that did not record its core times may have waited all the time.
+    """
+    return median(map(_queued_share, runs))
+
+
+def _queued_share(run: Run) -> float:
+    elapsed_s = math.fsum(run.core_times.elapsed_s)
+    return math.fsum(run.core_times.queued_s) / elapsed_s if elapsed_s > 0 else 1.0
 
 
 def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:

@@ -75,7 +75,7 @@ class KernelFamily:
     is_restructured: bool
     median_seconds: float
 
-    def is_long(self, steps: PairedSeconds, median_step: float, *, share: float) -> bool:
+    def is_long(self, step: float, median_step: float, *, share: float) -> bool:
         """Return whether it takes this share of a step that runs it, or of the median step.
 
         If most pairs lack the family, its average share counts.
@@ -83,7 +83,7 @@ class KernelFamily:
         by_share = self.over_all_steps[-1]
         averages = (float(by_share.base.mean()), float(by_share.head.mean()))
         seconds = max(self.total.most_seconds, *averages)
-        is_long = seconds >= share * steps.base_seconds
+        is_long = seconds >= share * step
         return is_long or self.median_seconds >= share * median_step
 
 
@@ -204,15 +204,16 @@ def median_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
     return max(_median([np.array(side[place]) for place in places]) for side in sides)
 
 
-def least_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
+def least_step(windows: WorkloadKernels, *, places: Sequence[int], queued_share: float) -> float:
     """Return base's step in the median pair, at most as long as it is without other load.
 
     Other load only lengthens a step. Each call of a kernel therefore counts at its shortest, and
-    the rest of a step as in the pair in which it is shortest.
+    the rest of a step as in the pair in which it is shortest, without the share of a step that is
+    spent in run queues: no call of a kernel may have waited there.
     """
     kernels = np.sum([one.base_undisturbed for one in windows.kernels], axis=0)
     rests = [
-        np.array(windows.base_steps[place])
+        (1 - queued_share) * np.array(windows.base_steps[place])
         - _step_sums([one.base[place] for one in windows.kernels])
         for place in places
     ]

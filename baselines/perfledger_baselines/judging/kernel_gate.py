@@ -72,16 +72,18 @@ def judge_kernels(
     level: float,
     rule: DecisionRule,
     pairs: Mapping[str, Collection[int]],
+    queued_shares: Mapping[str, float],
     step_detectable: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[KernelJudgement, ...]:
     """Judge the kernels of all workloads of a check as one family of tests, in order.
 
     `level` is the probability of any false finding. `pairs` are each workload's comparable pairs
-    that should have windows; a workload with too few windows is not measured. `rule` has the floor,
-    the margins, and the alpha of intervals.
+    that should have windows; a workload with too few windows is not measured. `queued_shares` are
+    the shares of their wall time that base's steps spent in run queues. `rule` has the floor, the
+    margins, and the alpha of intervals.
     """
     prepared = {
-        each.workload: _prepare(each, places, rule)
+        each.workload: _prepare(each, places, rule, queued_share=queued_shares[each.workload])
         for each in workloads
         if len(places := _places(each, pairs[each.workload])) >= MIN_KERNEL_PAIRS and each.kernels
     }
@@ -119,11 +121,16 @@ def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJ
     return KernelJudgement(workload=windows.workload, outcome=outcome, reason=reason, pairs=count)
 
 
-def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule) -> JudgedWorkload:
+def _prepare(
+    windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule, *, queued_share: float
+) -> JudgedWorkload:
     families = kernel_families(windows.kernels, places=places)
     steps = whole_steps(windows, places=places)
     median_seconds = median_step(windows, places=places)
-    is_long = [one.is_long(steps, median_seconds, share=MIN_FAMILY_SHARE) for one in families]
+    least_seconds = least_step(windows, places=places, queued_share=queued_share)
+    is_long = [
+        one.is_long(least_seconds, median_seconds, share=MIN_FAMILY_SHARE) for one in families
+    ]
     tested = [*compress(families, is_long)]
     ratios = common_ratios(tested, pairs=len(places))
     restructured = [
@@ -135,7 +142,7 @@ def _prepare(windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule
         name=windows.workload,
         pairs=len(places),
         step_seconds=steps.base_seconds,
-        least_step_seconds=least_step(windows, places=places),
+        least_step_seconds=least_seconds,
         common_change=_common_change(ratios, rule),
         tested=_judged_families(tested, ratios, rule),
         restructured=_judged_families(restructured, ratios, rule),

@@ -8,6 +8,7 @@ from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME, Metric, family_metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.clock_states import clock_difference, has_usual_clocks
+from perfledger_baselines.estimation.foreign_load import typical_queued_share
 from perfledger_baselines.estimation.kernel_families import MAX_FAMILY_NAME
 from perfledger_baselines.estimation.pairing import PairedTest, match_runs
 from perfledger_baselines.judging.decision import Decision
@@ -42,11 +43,17 @@ def kernel_judgements(
             for name in names
         )
     windows = {each.workload: each for each in bundle.kernels}
+    runs = _comparable_runs(bundle, names)
     return judge_kernels(
         [windows.get(name, WorkloadKernels(workload=name)) for name in names],
         level=level,
         rule=rule,
-        pairs=_comparable_pairs(bundle, names),
+        pairs={name: [base.pair for base, _ in pairs] for name, pairs in runs.items()},
+        queued_shares={
+            name: typical_queued_share(base for base, _ in pairs)
+            for name, pairs in runs.items()
+            if pairs
+        },
         step_detectable={
             test.workload: decision.estimate.smallest_detectable
             for test, decision in decided
@@ -72,7 +79,9 @@ def kernel_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...
     )
 
 
-def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, frozenset[int]]:
+def _comparable_runs(
+    bundle: Bundle, workloads: Iterable[str]
+) -> Mapping[str, tuple[tuple[Run, Run], ...]]:
     """Return each workload's pairs at the usual clocks that should have windows."""
     runs_of = match_runs(bundle.runs)
     return {
@@ -87,9 +96,9 @@ def _comparable_pairs(bundle: Bundle, workloads: Iterable[str]) -> Mapping[str, 
     }
 
 
-def _usual_pairs(pairs: tuple[tuple[Run, Run], ...]) -> frozenset[int]:
+def _usual_pairs(pairs: tuple[tuple[Run, Run], ...]) -> tuple[tuple[Run, Run], ...]:
     usual = has_usual_clocks([clock_difference(*pair) for pair in pairs])
-    return frozenset(base.pair for base, _ in compress(pairs, usual))
+    return tuple(compress(pairs, usual))
 
 
 def family_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...]:

@@ -10,6 +10,7 @@ from perfledger.records import CoreTimes, Side
 from perfledger_baselines.estimation.foreign_load import (
     mean_foreign_share,
     mean_queued_share,
+    typical_queued_share,
     unqueued_difference,
 )
 
@@ -88,6 +89,16 @@ def test_the_share_of_the_wait_is_that_of_both_sides(run_of):
     assert difference.queued_share == 0.5
     assert mean_queued_share([difference, unloaded]) == 0.25
     assert mean_foreign_share([difference, unloaded]) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("unknown", "share"), [pytest.param(0, 0.25), pytest.param(1, 0.5), pytest.param(2, 1.0)]
+)
+def test_a_run_without_core_times_may_have_waited_all_the_time(run_of, unknown, share):
+    runs = [run_of(1.0, queued) for queued in (0.0, 0.25, [0.5, 0.5, 0.75, 0.25, 0.5])]
+    others = [replace(run_of(1.0), core_times=CoreTimes())] * unknown
+
+    assert typical_queued_share([*runs[-3 + unknown :], *others]) == share
 
 
 def test_a_wait_is_for_other_programs_beyond_what_own_threads_use_meanwhile(run_of):

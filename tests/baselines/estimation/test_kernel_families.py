@@ -79,7 +79,9 @@ def test_a_family_is_long_in_a_step_that_runs_it_or_in_the_median_step(base, hea
 
     steps = whole_steps(windows, places=[0])
 
-    assert family.is_long(steps, median_step(windows, places=[0]), share=0.005) is is_long
+    assert (
+        family.is_long(steps.base_seconds, median_step(windows, places=[0]), share=0.005) is is_long
+    )
 
 
 def test_a_family_that_few_pairs_run_is_long_by_its_share_on_average():
@@ -92,8 +94,8 @@ def test_a_family_that_few_pairs_run_is_long_by_its_share_on_average():
 
     steps = whole_steps(windows, places=[0, 1, 2])
 
-    assert family.is_long(steps, 1.0, share=0.005)
-    assert not family.is_long(steps, 1.0, share=0.02)
+    assert family.is_long(steps.base_seconds, 1.0, share=0.005)
+    assert not family.is_long(steps.base_seconds, 1.0, share=0.02)
 
 
 def families_with(*ratios, seconds=(1.0,) * 9):
@@ -177,14 +179,18 @@ def test_the_shortest_step_of_each_pair_counts():
 
 
 @pytest.mark.parametrize(
-    ("base_steps", "least"),
+    ("base_steps", "queued_share", "least"),
     [
-        pytest.param(((4.0, 5.0), (4.0, 4.0)), 4.0, id="quiet"),
-        pytest.param(((40.0, 50.0), (4.0, 4.0)), 4.0, id="beside other load in all but one pair"),
-        pytest.param(((4.0, 5.0), (2.0, 4.0)), 3.0, id="shorter than its kernels: nothing else"),
+        pytest.param(((4.0, 5.0), (4.0, 4.0)), 0.0, 4.0, id="quiet"),
+        pytest.param(((40.0, 50.0), (4.0, 4.0)), 0.0, 4.0, id="beside load in all but one pair"),
+        pytest.param(((4.0, 5.0), (2.0, 4.0)), 0.0, 3.0, id="no longer than its kernels"),
+        pytest.param(((40.0, 50.0), (8.0, 8.0)), 0.5, 4.0, id="half of it waits"),
+        pytest.param(((40.0, 50.0), (8.0, 8.0)), 1.0, 3.0, id="unknown waits"),
     ],
 )
-def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(base_steps, least):
+def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(
+    base_steps, queued_share, least
+):
     kernels = (
         kernel("mm", ((2.0, 3.0), (2.0, 2.0)), ((9.0,), (9.0,))),
         kernel("add", ((1.0, 1.0), (1.0, 1.0)), ((9.0,), (9.0,))),
@@ -197,8 +203,17 @@ def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(base_step
         kernels=kernels,
     )
 
-    assert least_step(windows, places=[0, 1]) == least
-    assert least_step(windows, places=[0]) == min(base_steps[0])
+    assert least_step(windows, places=[0, 1], queued_share=queued_share) == least
+
+
+def test_the_least_step_is_no_longer_than_a_typical_one():
+    kernels = (kernel("mm", ((2.0, 3.0),), ((9.0,),)),)
+    steps = ((4.0, 6.0),)
+    windows = WorkloadKernels(
+        workload="w", pairs=(0,), base_steps=steps, head_steps=((9.0,),), kernels=kernels
+    )
+
+    assert least_step(windows, places=[0], queued_share=0.0) == 4.0
 
 
 @pytest.mark.parametrize(
@@ -207,9 +222,8 @@ def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(base_step
 )
 def test_a_family_is_long_from_its_share_of_a_step_or_of_the_median_one_on(step, middle, is_long):
     (family,) = kernel_families([kernel("mm", ((1.0,),), ((1.0,),))], places=[0])
-    steps = PairedSeconds(name="step", base=np.array([step]), head=np.array([step]))
 
-    assert family.is_long(steps, middle, share=0.5) is is_long
+    assert family.is_long(step, middle, share=0.5) is is_long
 
 
 @pytest.mark.parametrize(("calls", "is_restructured"), [(3.0, False), (2.9, True)])

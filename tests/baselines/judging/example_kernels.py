@@ -98,12 +98,13 @@ def kernel(windows, family):
     return one
 
 
-def judge(*workloads, level=0.01, pairs=PAIRS, **options):
+def judge(*workloads, level=0.01, pairs=PAIRS, queued_share=0.0, **options):
     return judge_kernels(
         workloads,
         level=level,
         rule=RULE,
         pairs={each.workload: range(pairs) for each in workloads},
+        queued_shares={each.workload: queued_share for each in workloads},
         **options,
     )
 
