@@ -4,7 +4,7 @@ Helios and Philly (`job_id,user,vc,gpu_num,submit_time,duration,...`, or as Poll
 it), Alibaba's GPU traces v2020 (pai_task_table, pai_job_duration_estimate), v2023 (openb_pod_list),
 v2025 (instances) and v2026 (spot jobs), and exports of Kubernetes: Prometheus's kube-state-metrics
 names with Kueue's, Volcano's, YuniKorn's and Run:ai's labels. A column's name decides its meaning
-and unit; other columns are ignored.
+and unit, and a column of times whose name ends in _ms has milliseconds; other columns are ignored.
 """
 
 import math
@@ -20,7 +20,12 @@ from perfledger_cost_models.job_logs.table import (
     Job,
     JobLogError,
 )
-from perfledger_cost_models.job_logs.time_columns import EMPTY_CELLS, TimeColumns
+from perfledger_cost_models.job_logs.time_columns import (
+    EMPTY_CELLS,
+    TimeColumns,
+    seconds_name,
+    seconds_text,
+)
 from perfledger_profiles.parsing.text_table import (
     first_row,
     is_number,
@@ -135,7 +140,7 @@ def lacks_device_time(left_out: Iterable[tuple[str, int]]) -> bool:
 
 def is_job_table(line: str) -> bool:
     """Return whether a line is the header of a CSV with a time of submission or a start."""
-    return not _OF_TIME.isdisjoint(map(lower_name, first_row(line)))
+    return not _OF_TIME.isdisjoint(map(_known_name, first_row(line)))
 
 
 def csv_jobs(text: str) -> Iterator[Job | SkipReason]:
@@ -147,18 +152,30 @@ def csv_jobs(text: str) -> Iterator[Job | SkipReason]:
         name_of=lower_name,
         names_without_header=_task_table,
     )
-    _check_columns(table.header, _OF_TIME, "submission times", "submit_time")
+    milliseconds = {
+        name: seconds_name(name)
+        for name in table.header
+        if seconds_name(name) not in {*table.header}
+    }
+    header = [milliseconds.get(name, name) for name in table.header]
+    _check_columns(header, _OF_TIME, "submission times", "submit_time")
     _check_columns(table.header, _OF_SIZE, "devices", "gpus")
     times = TimeColumns()
     for line, cells in table.rows:
-        row = _with_queue_name(dict(zip(table.header, cells, strict=True)))
-        yield job_of(row, line, times)
+        row = dict(zip(header, cells, strict=True))
+        for name in milliseconds.values():
+            row[name] = seconds_text(row[name])
+        yield job_of(_with_queue_name(row), line, times)
 
 
 def _task_table(first: Sequence[str]) -> Sequence[str]:
     """Return the columns of the task table if a log's first row is one of its rows, else ()."""
-    is_header = not _OF_TIME.isdisjoint(map(lower_name, first))
+    is_header = not _OF_TIME.isdisjoint(map(_known_name, first))
     return _TASK_TABLE if not is_header and len(first) == len(_TASK_TABLE) else ()
+
+
+def _known_name(name: str) -> str:
+    return seconds_name(lower_name(name))
 
 
 def _check_columns(

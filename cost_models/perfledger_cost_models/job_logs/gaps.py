@@ -15,8 +15,8 @@ from perfledger.rounding import integer
 from perfledger.time_units import DAYS_PER_WEEK, SECONDS_PER_HOUR
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import JobTable
+from perfledger_cost_models.job_logs.time_columns import FIRST_DATE_S
 from perfledger_cost_models.units import MS_PER_DAY, MS_PER_HOUR, MS_PER_SECOND
-from perfledger_cost_models.usage.device_spans import EARLIEST
 
 # Small clusters are idle at night, and until their shortest job of the morning ends.
 MIN_GAP_MS = MS_PER_DAY
@@ -97,7 +97,7 @@ def gap_sentence(gaps: Sequence[LogGap]) -> str:
 
 def _words(gap: LogGap) -> str:
     hours = integer((gap.end_s - gap.start_s) / SECONDS_PER_HOUR)
-    if gap.start_s < EARLIEST:  # the log counts from its first job
+    if gap.start_s < FIRST_DATE_S:  # the log counts from its first job
         first, last = (integer(each / SECONDS_PER_HOUR) for each in (gap.start_s, gap.end_s))
         return f"hour {first} to hour {last} ({hours} h)"
     first, last = (

@@ -20,7 +20,8 @@ from perfledger_cost_models.job_logs.swf_and_sacct import (
     swf_jobs,
 )
 from perfledger_cost_models.job_logs.table import Job, JobLogError, JobTable, table_of
-from perfledger_cost_models.job_logs.time_columns import TimeColumns
+from perfledger_cost_models.job_logs.time_columns import TimeColumns, check_seconds
+from perfledger_cost_models.units import MS_PER_SECOND
 
 MAX_LOG_BYTES = 2_000_000_000  # of a job log: years of a large cluster
 # The first lines of accounting tables that are not supported.
@@ -88,6 +89,8 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
                 left_out[each] += 1
 
     jobs = table_of(counted_jobs())
+    if kind is LogFormat.CSV:
+        check_seconds(jobs.start_s, jobs.start_s + int(jobs.submit_ms[-1]) / MS_PER_SECOND)
     return JobLog(
         jobs=jobs,
         format=kind,

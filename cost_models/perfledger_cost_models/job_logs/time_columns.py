@@ -4,13 +4,50 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from perfledger.rounding import integer
+from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
 from perfledger_cost_models.job_logs.table import JobLogError
+from perfledger_cost_models.units import MS_PER_SECOND
 from perfledger_cost_models.usage.device_spans import MILLISECONDS_FROM
 from perfledger_profiles.parsing.text_table import is_number
 
+# Seconds since 1970 begin here: there are public job logs from 1993 on.
+FIRST_DATE_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
+# Beyond these years, numbers that are no dates are milliseconds: few logs cover as much.
+MAX_UNDATED_YEARS = 4
+_MILLISECONDS = "_ms"
+_NAMED_WITH_UNIT = frozenset({"run", "wait", "limit"})
 EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})
 # Dates without any separator: 20240131, 202401311230 and 20240131123059.
 _COMPACT_DATE = re.compile(r"((?:199\d|20\d\d|2100)\d{4})(\d{4}(?:\d\d)?)?")
+
+
+def seconds_name(name: str) -> str:
+    """Return the name of a column in seconds: `duration` of duration_ms, `run_s` of run_ms."""
+    base = name.removesuffix(_MILLISECONDS)
+    return f"{base}_s" if base != name and base in _NAMED_WITH_UNIT else base
+
+
+def seconds_text(text: str) -> str:
+    """Return a cell of milliseconds in seconds; text that is no number stays."""
+    text = text.strip()
+    return repr(float(text) / MS_PER_SECOND) if is_number(text) else text
+
+
+def check_seconds(start_s: float, end_s: float) -> None:
+    """Raise JobLogError if times from a log's beginning are too long to be seconds.
+
+    Milliseconds of less than a day and a half look like seconds of up to MAX_UNDATED_YEARS.
+    """
+    years_covered = (end_s - start_s) / (DAYS_PER_YEAR * SECONDS_PER_DAY)
+    if start_s < FIRST_DATE_S and years_covered > MAX_UNDATED_YEARS:
+        years = integer(years_covered)
+        msg = (
+            f"the job log's times cover {years} years as seconds: if they are milliseconds, name "
+            "the columns submit_time_ms, start_time_ms, duration_ms and so on; otherwise write "
+            "dates"
+        )
+        raise JobLogError(msg)
 
 
 class TimeColumns:

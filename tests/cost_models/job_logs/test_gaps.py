@@ -156,3 +156,9 @@ def test_a_sentence_names_the_longest_gaps():
 
 def test_a_log_that_counts_from_its_first_job_has_hours():
     assert "from hour 48 to hour 1,500 (1,452 h):" in gap_sentence([LogGap(172_800.0, 5_400_000.0)])
+
+
+def test_a_gap_of_a_log_from_1993_has_dates():
+    sentence = gap_sentence([LogGap(756_716_400.0, 757_234_800.0)])
+
+    assert "from 1993-12-24 07:00 to 1993-12-30 07:00 UTC (144 h)" in sentence

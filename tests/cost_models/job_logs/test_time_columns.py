@@ -81,3 +81,42 @@ def test_a_day_in_a_log_is_not_a_moment_of_1970():
 
     assert jobs.start_s == at(2024, 1, 31)
     assert jobs.submit_ms.tolist() == [0, 86_400_000]
+
+
+def test_columns_named_in_milliseconds_are_read_in_seconds():
+    jobs = read_job_log(
+        "Submit_Time_ms,duration_ms,wait_ms,limit_ms,gpus\n0,3600000,1500,7200000,8\n"
+        "60000,nan,,,4\n"
+    ).jobs
+
+    assert jobs.submit_ms.tolist() == [0, 60_000]
+    assert jobs.run_ms.tolist() == [3_600_000, -1]
+    assert (jobs.wait_ms[0], jobs.limit_ms[0]) == (1_500, 7_200_000)
+
+
+def test_a_column_in_seconds_takes_precedence_over_one_in_milliseconds():
+    jobs = read_job_log("submit_time,duration,duration_ms,gpus\n0,60,1,8\n").jobs
+
+    assert jobs.run_ms.tolist() == [60_000]
+
+
+def test_moments_since_1970_named_in_milliseconds_are_dates():
+    jobs = read_job_log("submit_time_ms,duration,gpus\n1700000000500,60,8\n").jobs
+
+    assert jobs.start_s == 1_700_000_000.5
+
+
+def test_a_log_of_decades_in_seconds_asks_whether_they_are_milliseconds():
+    rows = "".join(f"{day * 86_400_000},3600000,8\n" for day in range(3))
+
+    with pytest.raises(JobLogError, match=r"cover 5 years as seconds: .*submit_time_ms"):
+        read_job_log(f"submit_time,duration,gpus\n{rows}")
+    assert read_job_log(f"submit_time_ms,duration_ms,gpus\n{rows}").jobs.submit_ms[-1] == 2 * (
+        86_400_000
+    )
+
+
+def test_dates_before_2000_and_years_of_dates_are_seconds():
+    jobs = read_job_log("submit_time,duration,gpus\n749458803,60,8\n1700000000,60,8\n").jobs
+
+    assert jobs.start_s == 749_458_803
