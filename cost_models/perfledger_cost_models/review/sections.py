@@ -44,7 +44,16 @@ STANDING_RISKS = (
 )
 
 # Units of inputs between 0 and 1.
-SHARES = frozenset({"share", "fraction"})
+# How shares and yearly rates read in percent, by the unit of their input.
+PERCENT_UNITS = {
+    "share": "%",
+    "fraction": "%",
+    "per year": "% a year",
+    "of capex per year": "% of capex a year",
+    "of max": "% of the maximum",
+    "of nodes": "% of nodes",
+    "of price": "% of the price",
+}
 
 
 def supply_of(
@@ -169,6 +178,7 @@ def risks_of(
 
 def _figure(model_input: ModelInput) -> str:
     """Return an input's most likely value with four digits and its unit; shares in percent."""
-    if model_input.unit in SHARES:
-        return f"{digits(float(model_input.mode) * 100)} %"
+    percent = PERCENT_UNITS.get(model_input.unit)
+    if percent is not None:
+        return f"{digits(float(model_input.mode) * 100)} {percent}"
     return f"{digits(model_input.mode)} {model_input.unit}"

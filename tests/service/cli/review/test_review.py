@@ -326,7 +326,7 @@ def test_progress_is_shown_on_standard_error(plan, tmp_path, monkeypatch):
 def test_assumptions_are_figures_that_people_read(run, plan, tmp_path):
     run("--plan", plan, *TEXTS)
 
-    assert "Growth of the hours: 0.1 per year." in (tmp_path / "out" / "review.html").read_text()
+    assert "Growth of the hours: 10 % a year." in (tmp_path / "out" / "review.html").read_text()
 
 
 def test_json_beside_another_format_is_refused(run, plan):
