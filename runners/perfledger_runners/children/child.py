@@ -12,7 +12,11 @@ from perfledger.meters.child_processes import ThreadTimes, are_children_listed, 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason
 from perfledger_runners.children.answer_socket import AnswerSocket, PairedSocket
-from perfledger_runners.children.child_variables import withheld_hint, withheld_note
+from perfledger_runners.children.child_variables import (
+    may_need_variable,
+    withheld_hint,
+    withheld_note,
+)
 from perfledger_runners.children.harness import (
     MARK_VARIABLE,
     Harness,
@@ -182,8 +186,10 @@ class Child:
         """Return a sentence on a withheld variable that the child's error names, or ""."""
         return withheld_hint(self._harness.environment, self._environment, error)
 
-    def withheld_note(self) -> str:
-        """Return a line with the names of the variables withheld from the child, or ""."""
+    def withheld_note(self, error: str) -> str:
+        """Return a line with the variables withheld from the child, "" if none caused the error."""
+        if not may_need_variable(error):
+            return ""
         return withheld_note(self._harness.environment, self._environment)
 
 

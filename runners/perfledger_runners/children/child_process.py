@@ -192,7 +192,7 @@ def run_child(
                 case StartedMessage():
                     child.log_from = message.log_bytes
                 case FailedMessage() | BrokenMessage() if message.reason in VARIABLE_REASONS:
-                    withheld = child.withheld_note()
+                    withheld = child.withheld_note(message.detail) or withheld
                 case _:
                     pass
             if isinstance(message, FailedMessage):

@@ -22,6 +22,13 @@ CREDENTIAL = re.compile(
     re.IGNORECASE,
 )
 
+# Errors of the code itself: no variable causes them. A missing variable may be a None.
+CODE_ERROR = re.compile(
+    r"\b(ModuleNotFoundError|SyntaxError|IndentationError|TabError|NameError|UnboundLocalError"
+    r"|ZeroDivisionError|IndexError|RecursionError|NotImplementedError)\b"
+    r"|\b(AttributeError|TypeError): (?!.*None)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class VariableGroup:
@@ -181,6 +188,11 @@ def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> st
         f"perfledger: environment variables that are not passed on: {listed}; "
         "add those that are needed to `env` in perfledger.toml"
     )
+
+
+def may_need_variable(error: str) -> bool:
+    """Return whether a missing environment variable may be the cause of an error."""
+    return CODE_ERROR.search(error) is None
 
 
 def named_variable_error(name: str) -> str:

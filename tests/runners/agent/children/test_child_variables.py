@@ -14,6 +14,7 @@ from perfledger_runners.children.child_variables import (
     VariableGroup,
     build_variables,
     child_variables,
+    may_need_variable,
     named_variable_error,
     withheld_hint,
     withheld_note,
@@ -137,6 +138,23 @@ def test_what_a_shell_and_installers_need_is_not_listed():
 
 def test_credentials_are_listed_first_because_code_asks_for_them():
     assert "passed on: Z_TOKEN, A; " in withheld_note({"A": "canary", "Z_TOKEN": "canary"}, ())
+
+
+@pytest.mark.parametrize(
+    ("error", "may"),
+    [
+        ("w.py cannot be imported: ModuleNotFoundError: No module named 'numpy' (w.py:1)", False),
+        ("AttributeError: module 'jax' has no attribute 'tree_map' (w.py:3)", False),
+        ("TypeError: train() got an unexpected keyword argument 'lr' (w.py:3)", False),
+        ("TypeError: unsupported operand type(s) for +: 'NoneType' and 'str' (w.py:3)", True),
+        ("AssertionError: DATA_ROOT must be set (w.py:3)", True),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'data' (w.py:3)", True),
+        ("OSError: 401 Client Error: gated repository", True),
+        ("ended with exit status 3 before its result", True),
+    ],
+)
+def test_an_error_of_the_code_itself_needs_no_list_of_variables(error, may):
+    assert may_need_variable(error) is may
 
 
 def test_the_hint_is_on_whole_names_that_the_error_has():
