@@ -103,7 +103,9 @@ def _without_time(failure: Failure) -> Failure:
     if failure.why not in OF_WAITING:
         return failure
     detail = f"{failure.detail}; {NO_TIME.format(failure.side.facing)}"
-    return replace(failure, detail=detail)
+    # Without a second try, a wait for the other side remains a guess.
+    why = FailureReason.HUNG if _waits(failure) else failure.why
+    return replace(failure, why=why, detail=detail)
 
 
 def _reason(failure: Failure) -> str:

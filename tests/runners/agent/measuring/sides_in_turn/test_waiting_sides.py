@@ -179,6 +179,13 @@ def test_a_side_that_waits_in_turn_too_fails_as_it_then_did():
     assert measured.in_turn == {}
 
 
+def test_a_side_that_waits_hangs_unless_a_second_try_shows_that_something_is_in_use():
+    measured = measured_in_turn(waited(pair(failed=WAITS)), never_measured, seconds_left=2.0)
+
+    (failure,) = measured.failures
+    assert failure.why is FailureReason.HUNG
+
+
 @pytest.mark.parametrize("why", [FailureReason.IN_USE, FailureReason.HUNG])
 def test_without_time_for_a_second_try_the_other_side_is_named(why):
     measured = measured_in_turn(pair(failed=((Side.HEAD, why),)), never_measured, seconds_left=2.0)
