@@ -21,9 +21,10 @@ class BuildError(Exception):
 
     reason = FailureReason.BUILD
 
-    def __init__(self, message: str, *, output: str = "") -> None:
+    def __init__(self, message: str, *, output: str = "", has_hung: bool = False) -> None:
         super().__init__(message)
         self.output = output
+        self.has_hung = has_hung  # it used all of its time
 
 
 def run_build(
@@ -68,7 +69,7 @@ def run_build(
             else f"exit status {status}"
         )
         msg = f"`{clean_text(command)}` failed: {reason}"[:MAX_DETAIL]
-        raise BuildError(msg, output=_end_of(log))
+        raise BuildError(msg, output=_end_of(log), has_hung=status is None)
 
 
 def _end_of(log: Path) -> str:

@@ -103,7 +103,8 @@ def side_environment(
             )
         except BuildError as error:
             note = withheld_note(request.environment, variables)
-            raise BuildError(str(error), output=f"{error.output}{note}") from error
+            output = f"{error.output}{note}"
+            raise BuildError(str(error), output=output, has_hung=error.has_hung) from error
         if _points_into(entry / VENV, checkout):
             return False
         return _keep_outputs(checkout, before, entry / OUTPUTS)

@@ -57,10 +57,11 @@ class DeviceLocks:
         default=HostFinding(name=NAME, level=FindingLevel.FINE, detail="none holds these locks")
     )
     _locks: ExitStack = field(default_factory=ExitStack)
+    _left_s: float = MAX_WAIT_S  # of the time that this check may wait
 
     def __enter__(self) -> Self:
         """Share the cores with other checks that do not measure on them."""
-        self._lock(HOST, fcntl.LOCK_SH, self.clock() + MAX_WAIT_S)
+        self._lock(HOST, fcntl.LOCK_SH)
         return self
 
     def __exit__(
@@ -73,22 +74,26 @@ class DeviceLocks:
         self._locks.close()
 
     def measure_on(self, machine: Machine) -> None:
-        """Wait until this check may measure on all devices of the machine, MAX_WAIT_S in all."""
-        self._locks.close()  # waiting while holding it would make others wait
-        until = self.clock() + MAX_WAIT_S
-        for name, kind in _locks_on(machine):
-            self._lock(name, kind, until)
+        """Wait until this check may measure on all devices of the machine.
 
-    def _lock(self, name: str, kind: int, until: float) -> None:
+        All waits of a check take MAX_WAIT_S at most.
+        """
+        self._locks.close()  # waiting while holding it would make others wait
+        for name, kind in _locks_on(machine):
+            self._lock(name, kind)
+
+    def _lock(self, name: str, kind: int) -> None:
         if not self.folder:
             self.finding = unknown(NAME, "this check takes no locks: lock_folder is empty")
             return
+        began = self.clock()
         try:
-            self._wait_for(name, kind, until)
+            self._wait_for(name, kind, began + self._left_s)
         except OSError as error:
             self.finding = unknown(
                 NAME, f"the lock below {self.folder} cannot be used: {error.strerror or error}"
             )
+        self._left_s -= self.clock() - began
 
     def _wait_for(self, name: str, kind: int, until: float) -> None:
         """Take the lock; from `until` on, continue without it and say so. Raises OSError."""
@@ -102,15 +107,18 @@ class DeviceLocks:
             rival = f"another perfledger check{_holder(descriptor)} on {_locked_devices(name)}"
             os.close(descriptor)
             if not is_told:
-                self.waiting(f"waiting for {rival}")
+                self.waiting(f"waiting for {rival}, for at most {_minutes(until - self.clock())}")
                 is_told = True
             if self.clock() >= until:
-                minutes = integer(MAX_WAIT_S / SECONDS_PER_MINUTE)
-                detail = f"{rival} still ran after {minutes} minutes"
+                detail = f"{rival} still ran after {_minutes(MAX_WAIT_S)}"
                 advice = "let one check at a time run on a device"
                 self.finding = finding(NAME, FindingLevel.BUSY, detail, advice)
                 return
             self.sleep(POLL_S)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{integer(max(seconds, 0.0) / SECONDS_PER_MINUTE)} minutes"
 
 
 def _locks_on(machine: Machine) -> tuple[tuple[str, int], ...]:

@@ -11,6 +11,8 @@ from typing import Protocol, Self
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
+from perfledger.rounding import typed
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_runners.checkouts.large_files import pointer_notes
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree, refuse_new_environment
@@ -121,12 +123,18 @@ class CheckoutFolder:
 
     @contextmanager
     def check_out(
-        self, revision: Revision, name: str, *, is_renewed: bool = False
+        self,
+        revision: Revision,
+        name: str,
+        *,
+        is_renewed: bool = False,
+        facing: Checkout | None = None,
     ) -> Generator[Checkout]:
         """Check out and build a commit, and remove it at the end.
 
         Its folder has a random name, so that code cannot distinguish base and head by it. A renewed
-        environment is built even if the cache has one.
+        environment is built even if the cache has one. After a `facing` side whose build hung, no
+        build is tried.
         """
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
@@ -136,8 +144,9 @@ class CheckoutFolder:
                 *fill_submodules(repository.root, root, sha),
                 *supply_version_files(repository.root, root, commits=self.side_commits),
             )
-            if needs_build(settings, self.inputs):
-                self.progress.stage(f"building {name}")
+            if needs_build(settings, self.inputs) and not (facing and facing.code.has_hung):
+                minutes = typed(settings.build_timeout / SECONDS_PER_MINUTE)
+                self.progress.stage(f"building {name}, for at most {minutes} minutes")
             with build_code(
                 tree,
                 request_for(root, repository.root, settings),
@@ -147,6 +156,7 @@ class CheckoutFolder:
                 environment=os.environ,
                 guard=self.harness.guard,
                 is_renewed=is_renewed,
+                facing=facing.code if facing else None,
             ) as code:
                 # A build may fetch the content of large files.
                 notes = (*notes, *pointer_notes(root, tree.hashes))
@@ -285,5 +295,5 @@ def check_out_revisions(
         ExitStack() as stack,
     ):
         base = stack.enter_context(checkouts.check_out(sides.base, "base"))
-        head = stack.enter_context(checkouts.check_out(sides.head, "head"))
+        head = stack.enter_context(checkouts.check_out(sides.head, "head", facing=base))
         yield checkouts.site(*checkouts.comparable(base, head, stack))

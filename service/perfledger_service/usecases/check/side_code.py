@@ -52,6 +52,7 @@ OUTSIDE_SANDBOX = (
     "{} changed, which needs a build of each side, and a build runs outside the sandbox: set "
     "`isolated` or `build` in perfledger.toml if the changes of pull requests may do so"
 )
+AFTER_HANGING = "it was not built, because the build of the other side did not end in time"
 UNBUILT_NOTE = (
     "nothing is compared yet, so the workloads were listed with what is installed; later checks "
     "need a build"
@@ -124,6 +125,11 @@ class BuiltCode:
     built_at: float = 0.0  # by the clock of the environments' cache
     failure: BuildError | None = None
 
+    @property
+    def has_hung(self) -> bool:
+        """Return whether the build used all of its time."""
+        return self.failure is not None and self.failure.has_hung
+
 
 @contextmanager
 def build_code(
@@ -136,16 +142,20 @@ def build_code(
     environment: Mapping[str, str],
     guard: ChildGuard = NO_GUARD,
     is_renewed: bool = False,
+    facing: BuiltCode | None = None,
 ) -> Generator[BuiltCode]:
     """Build the environment of a complete checkout if the settings or the changed inputs need it.
 
     A renewed environment is not taken from the cache. A build that fails, or whose command is
-    unknown, is a failure of this code, never an error.
+    unknown, is a failure of this code, never an error. If the build of the `facing` side hung, this
+    one is not tried: nothing could be compared, and it would probably take as long.
     """
     code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, inputs=inputs)
     with ExitStack() as stack:
         try:
             code = replace(code, command=_command(tree, settings, inputs, interpreter, environment))
+            if code.command and facing and facing.has_hung:
+                raise BuildError(AFTER_HANGING)  # noqa: TRY301 - a failure of this code, too
             if code.command:
                 build = BuildRequest(
                     command=code.command,
@@ -280,7 +290,7 @@ def _error_with_advice(error: BuildError, inputs: BuildInputs) -> BuildError:
     if not inputs.files or "`build`" in text:
         return error
     msg = f"{text} ({first_few(inputs.files)} changed, which needs a build of each side): {ADVICE}"
-    return BuildError(msg[:MAX_DETAIL], output=error.output)
+    return BuildError(msg[:MAX_DETAIL], output=error.output, has_hung=error.has_hung)
 
 
 def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[str, ...]:

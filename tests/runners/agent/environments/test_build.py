@@ -35,6 +35,7 @@ def test_a_failed_build_says_its_status_and_what_it_printed_last(build):
         build("echo no compiler >&2; exit 7")
 
     assert e.value.output == "no compiler\n"
+    assert not e.value.has_hung
 
 
 def test_the_kept_output_of_a_talkative_build_is_its_end(build):
@@ -49,8 +50,9 @@ def test_a_build_that_does_not_end_is_killed_with_its_processes(build, tmp_path)
     daemon = tmp_path / "checkout" / "daemon"
     process = ""
     for limit_s in (0.5, 5, 50, 500):  # a busy machine may not have started the daemon by then
-        with pytest.raises(BuildError, match=rf"it did not end within {limit_s} s"):
+        with pytest.raises(BuildError, match=rf"it did not end within {limit_s} s") as caught:
             build("(setsid sleep 3600 & echo $! > daemon); exec sleep 3600", timeout_s=limit_s)
+        assert caught.value.has_hung
         process = daemon.read_text().strip() if daemon.exists() else ""
         if process:
             break

@@ -130,7 +130,7 @@ def test_a_second_check_waits_until_the_first_one_has_ended(tmp_path, hold):
     assert line.messages[0].startswith(
         f"waiting for another perfledger check (process {first.pid}, since "
     )
-    assert line.messages[0].endswith(" UTC) on the cores of this machine")
+    assert line.messages[0].endswith(" UTC) on the cores of this machine, for at most 60 minutes")
 
 
 @pytest.mark.slow
@@ -176,7 +176,8 @@ def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, holders_machine, ma
         assert finding_of(line, machine).level is FindingLevel.FINE
         waits = [message for message in line.messages if f"(process {first.pid}" in message]
         assert waits == line.messages
-        assert [message.partition(" on ")[2] for message in waits] == [place] * bool(place)
+        places = [message.partition(" on ")[2].partition(",")[0] for message in waits]
+        assert places == [place] * bool(place)
 
 
 @pytest.mark.slow
@@ -204,7 +205,8 @@ def test_all_that_share_a_lock_are_named_but_not_the_check_itself(tmp_path, hold
         finding_of(line, whole_gpu)
 
     named = ", ".join(str(pid) for pid in sorted((first.pid, second.pid)))
-    assert line.messages == [f"waiting for another perfledger check (processes {named}) on GPU-1"]
+    rivals = f"waiting for another perfledger check (processes {named}) on GPU-1"
+    assert line.messages == [f"{rivals}, for at most 60 minutes"]
 
 
 @pytest.mark.slow(ci_only=True)
@@ -216,7 +218,21 @@ def test_nobody_waits_for_ever(tmp_path, hold):
     assert finding.level is FindingLevel.BUSY
     assert "still ran after 60 minutes" in finding.detail
     assert line.now == pytest.approx(MAX_WAIT_S)  # for both devices in all
-    assert [message.rpartition(" on ")[2] for message in line.messages] == ["GPU-1", "GPU-2"]
+    assert [message.rpartition(" on ")[2] for message in line.messages] == [
+        "GPU-1, for at most 60 minutes",
+        "GPU-2, for at most 0 minutes",
+    ]
+
+
+@pytest.mark.slow
+def test_all_waits_of_a_check_together_have_one_limit(tmp_path, hold):
+    line = Line(tmp_path)
+    with hold(CORES), line.locks:
+        shared_s = line.now
+        line.locks.measure_on(CORES)
+
+    assert line.locks.finding.level is FindingLevel.BUSY
+    assert (shared_s, line.now) == (MAX_WAIT_S, MAX_WAIT_S)
 
 
 def test_no_folder_is_no_queue_and_not_a_quiet_machine():
@@ -307,7 +323,9 @@ def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, tex
         line = Line(tmp_path, meanwhile=first.close)
         finding_of(line)
 
-    assert line.messages == ["waiting for another perfledger check on the cores of this machine"]
+    assert line.messages == [
+        "waiting for another perfledger check on the cores of this machine, for at most 60 minutes"
+    ]
 
 
 @pytest.mark.slow(ci_only=True)

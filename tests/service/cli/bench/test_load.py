@@ -271,5 +271,6 @@ def test_a_load_test_waits_for_a_check_that_measures(repository, monkeypatch):
             repository, LoadRequest(workload="benchmarks.w:naps"), load, progress=waits
         )
 
-    assert waits.reasons == ["waiting for another perfledger check on the cores of this machine"]
+    wait = "waiting for another perfledger check on the cores of this machine"
+    assert waits.reasons == [f"{wait}, for at most 60 minutes"]
     assert len(measured.points) == 1

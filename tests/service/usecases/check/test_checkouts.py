@@ -21,6 +21,14 @@ class NoStages(NoProgress):
         pass
 
 
+class Stages(NoProgress):
+    def __init__(self):
+        self.names = []
+
+    def stage(self, name):
+        self.names.append(name)
+
+
 @pytest.fixture
 def repository(tmp_path):
     def git(*arguments):
@@ -84,6 +92,23 @@ def test_large_files_that_a_build_gets_are_no_pointers(repository, build, words)
         notes = [note.partition(",")[0] for note in site.notes]
 
     assert notes == words
+
+
+@pytest.mark.slow
+def test_the_second_side_is_not_built_after_a_build_that_hung(repository):
+    sides = resolve_revisions(repository, base="HEAD", head="")
+    flags = {"build": "exec sleep 3600", "build_timeout": 3}
+    configuration = configuration_of(repository, sides, flags=flags)
+    stages = Stages()
+
+    with check_out_revisions(repository, sides, configuration, stages) as site:
+        failures = {side: str(error) for side, error in site.code.failures.items()}
+
+    assert failures == {
+        Side.BASE: "`exec sleep 3600` failed: it did not end within 3 s",
+        Side.HEAD: "it was not built, because the build of the other side did not end in time",
+    }
+    assert stages.names == ["building base, for at most 0.05 minutes"]
 
 
 def test_an_environment_that_head_commits_is_refused(repository):
