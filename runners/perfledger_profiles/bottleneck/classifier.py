@@ -220,7 +220,9 @@ def _evidence(
     name = _overhead(largest, is_host_known=profile.is_host_known)
     if share <= 0:
         all_work = (
-            () if is_sum_of_kernels(profile) else ("the whole step is the device's own work",)
+            ()
+            if is_sum_of_kernels(profile)
+            else ("the device has work during the whole step: the host never keeps it waiting",)
         )
         return (*all_work, vote.reason)
     if name is Bottleneck.UNKNOWN and share >= OVERHEAD_THRESHOLDS[largest].high:

@@ -41,7 +41,8 @@ TENSOR_CORES_HALF = Advice(
     saved=0.5,
 )
 FLOAT64 = Advice(
-    "compute in float32 or less: float64 runs at most at half its rate",
+    "compute in float32 or less: float64 moves twice the bytes, at half the rate or less on most "
+    "devices",
     "if float32 takes half the time",
     saved=0.5,
 )

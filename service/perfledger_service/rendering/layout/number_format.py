@@ -139,6 +139,12 @@ def count(value: float) -> str:
     return significant(value, 4)
 
 
+def full_count(value: float) -> str:
+    """Return a whole number with all its digits, any other like `count`: "26,723", "0.8652"."""
+    is_whole = is_number(value) and value.is_integer() and abs(value) < HUGE
+    return decimals(value, 0) if is_whole else count(value)
+
+
 def flops(value: float) -> str:
     """Return floating-point operations with three digits: "4.31 GFLOP"."""
     return _with_si_prefix(value, "FLOP")

@@ -31,9 +31,7 @@ def device_rows(devices: Sequence[DeviceStep]) -> tuple[DeviceRow, ...]:
         return ()
     figures = [_figures(device) for device in devices]
     slowest = slowest_device(devices)
-    longest_s = max(device.step_seconds for device in devices)
-    # Of steps that count as equally long, the others wait for a device whose step may be shorter.
-    mark = "slowest" if slowest.step_seconds == longest_s else "straggler"
+    mark = _mark(devices)
     rows = [
         _device_row(device.name, one, device.overlap, mark=mark if device is slowest else "")
         for device, one in zip(devices, figures, strict=True)
@@ -55,6 +53,19 @@ def slowest_device(devices: Sequence[DeviceStep]) -> DeviceStep:
     if not is_one_length:
         return max(devices, key=lambda device: device.step_seconds)
     return min(devices, key=_collectives_then_work)
+
+
+def _mark(devices: Sequence[DeviceStep]) -> str:
+    """Return what sets the slowest device apart, "" if nothing does.
+
+    Of steps that count as equally long, the others wait for it in collectives or for nothing.
+    """
+    steps = [device.step_seconds for device in devices]
+    least_s = SAME_STEP * max(steps)
+    if max(steps) - min(steps) > least_s:
+        return "slowest"
+    waits = [_figures(device)[2] for device in devices]
+    return "straggler" if max(waits) - min(waits) > least_s else ""
 
 
 def _collectives_then_work(device: DeviceStep) -> tuple[float, float]:

@@ -63,7 +63,7 @@ _DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
     display("compute", lambda row: row.compute),
     display("exposed comm", lambda row: row.communication),
     display("overlap", lambda row: row.overlap),
-    display("copies", lambda row: row.copies),
+    display("host copies", lambda row: row.copies),
     display("rest", lambda row: row.rest),
     words("", "", lambda row: row.mark),
 )
@@ -160,10 +160,10 @@ def shown_readings(readings: Sequence[ProfileReading]) -> tuple[ProfileReading, 
 def reading_value(reading: ProfileReading) -> tuple[str, str]:
     """Return a reading's value and its unit, "" if the value contains it.
 
-    A value without a unit may be a share or a queue length; it is shown unchanged.
+    A value without a unit may be a share or a number of things; the latter is shown in full.
     """
     if reading.unit == "1":
-        return number_format.count(reading.value), ""
+        return number_format.full_count(reading.value), ""
     return vocabulary.value(reading.value, reading.unit), vocabulary.foreign_unit(reading.unit)
 
 

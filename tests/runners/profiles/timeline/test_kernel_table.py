@@ -75,6 +75,18 @@ def test_only_the_longest_kernels_have_a_row(trace):
     assert kernels[0].name == f"k{MAX_KERNELS + 4}"
 
 
+def test_the_rows_of_a_kernel_sum_to_all_of_its_calls(trace):
+    for number in range(MAX_KERNELS + 5):
+        trace.add("k", 0, 1 + number, cat="kernel", grid=[1 + number, 1, 1], block=[1, 1, 1])
+
+    kernels = rows(trace)
+
+    assert sum(row.count for row in kernels) == MAX_KERNELS + 5
+    (rest,) = [row for row in kernels if not row.grid]
+    assert rest.count == 5
+    assert rest.occupancy is None
+
+
 def test_the_share_of_tensor_cores_is_of_the_kernels_that_compute():
     found_tensor_share = tensor_share(
         [

@@ -14,6 +14,7 @@ SHOWN = (
     number_format.signed_seconds,
     number_format.byte_count,
     number_format.count,
+    number_format.full_count,
     number_format.flops,
     number_format.share,
     number_format.whole_share,
@@ -100,6 +101,20 @@ def test_byte_count(value, expected):
 )
 def test_count(value, expected):
     assert plain_text(number_format.count(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (26_723.0, "26,723"),
+        (0.86524, "0.8652"),
+        (1.5, "1.500"),
+        (0.0, "0"),
+        (math.nan, "not known"),
+    ],
+)
+def test_a_whole_number_of_things_keeps_all_its_digits(value, expected):
+    assert plain_text(number_format.full_count(value)) == expected
 
 
 @pytest.mark.parametrize(

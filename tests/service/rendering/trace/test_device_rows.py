@@ -47,6 +47,14 @@ def test_among_steps_of_one_length_the_others_wait_for_the_one_that_works_longes
     assert [row.mark for row in device_rows([first, second])] == ["", "straggler", "", ""]
 
 
+@pytest.mark.parametrize("waited", [0.0, 0.1])
+def test_no_device_is_marked_if_all_take_and_wait_equally_long(waited):
+    first = step("device 0", compute=0.9, communication=waited)
+    second = step("device 1", compute=0.9001, communication=waited)
+
+    assert [row.mark for row in device_rows([first, second])] == [""] * 4
+
+
 def test_the_longest_step_is_the_slowest_whatever_it_is_spent_on():
     first = step("device 0", compute=0.1, other=0.95)
     second = step("device 1", compute=0.9, communication=0.1)

@@ -242,7 +242,9 @@ def test_the_mean_step_alone_is_of_medium_confidence(make):
 
 
 def test_a_step_without_overheads_says_so():
-    assert classify(profile_of()).reasons[0] == "the whole step is the device's own work"
+    assert classify(profile_of()).reasons[0] == (
+        "the device has work during the whole step: the host never keeps it waiting"
+    )
 
 
 def test_a_file_without_steps_lowers_the_confidence():
