@@ -64,7 +64,7 @@ def change_document(view: ChangePriceView) -> Document:
 def _columns() -> tuple[Column[_PricedRow], ...]:
     return (
         name("workload", "workload", lambda row: row[0].workload, limit=MAX_LONG_NAME),
-        display("USD a year", lambda row: _amount(row[1])),
+        display("USD a year", _amount),
         display("95 %", lambda row: row[1].interval or "-"),
         display("on", lambda row: _where(row[1]), kind=CellKind.NAME, limit=MAX_LONG_NAME),
         fact("usd_per_year", lambda row: row[0].usd),
@@ -100,14 +100,15 @@ def _where(row: PriceRow) -> str:
     return f"{row.option}; {row.hours} device-hours a year" if row.option else "-"
 
 
-def _amount(row: PriceRow) -> str:
+def _amount(priced: _PricedRow) -> str:
+    price, row = priced
     match row.verb:
         case "":
             return "no price"
         case "no detectable change" | "costs no cash" | "saves no cash":
             return row.verb
-        case verb:
-            return f"{'-' if verb == 'saves' else '+'}{row.amount}"
+        case _:
+            return f"{'-' if price.usd is not None and price.usd < 0 else '+'}{row.amount}"
 
 
 def _workload_notes(rows: Sequence[PriceRow]) -> Iterator[str]:
