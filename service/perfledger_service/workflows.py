@@ -78,7 +78,7 @@ class WorkflowSteps:
     `fail` records the reason of a failure, and returns the check that says so, None for none.
     `defer` records that of one that may pass, and returns the next attempt, None after enough.
     `deadlines` returns the checks that are due later, or now (a merge group's), and `post_check`
-    posts one of them.
+    posts one of them and returns those that are due later.
     `carry_out` carries out a command by its id and returns the uploads to post again.
     `send_notice` returns where a notice went, None where none was due; `record_sent` stores that.
     `fail_notice` records why a notice was not sent, and whether that is the end of it.
@@ -91,7 +91,7 @@ class WorkflowSteps:
     fail: Callable[[str, str], QueuedCheck | None]
     defer: Callable[[str, str, float | None], QueuedUpload | None]
     deadlines: Callable[[str], tuple[QueuedCheck, ...]]
-    post_check: Callable[[QueuedCheck], None]
+    post_check: Callable[[QueuedCheck], tuple[QueuedCheck, ...]]
     carry_out: Callable[[int], tuple[QueuedUpload, ...]]
     fail_command: Callable[[int, str], None]
     send_notice: Callable[[QueuedNotice], str | None] = lambda _: None  # by default none is sent
@@ -306,13 +306,18 @@ class UploadWorkflow:
             self.enqueue_check(check)
 
     def _post_check(self, check: QueuedCheck) -> None:
+        later_checks: tuple[QueuedCheck, ...] = ()
         try:
-            DBOS.run_step({**self._retries, "name": "post_check"}, self._steps.post_check, check)
+            post: StepOptions = {**self._retries, "name": "post_check"}
+            # Earlier versions recorded None.
+            later_checks = DBOS.run_step(post, self._steps.post_check, check) or ()
         except Exception as error:  # the next upload or deadline posts the check again, too
             _log.warning("a check is not posted: %s", reason_of(error))
             cause = passing_cause(error)
             if cause is not None and check.attempt < MAX_LATER_ATTEMPTS:
                 self.enqueue_check(next_attempt(check, wait_s=cause.wait_s))
+        for later in later_checks:
+            self.enqueue_check(later)
 
     def _carry_out(self, command: QueuedCommand) -> None:
         carry_out = partial(self._steps.carry_out, command.command_id)

@@ -98,22 +98,22 @@ class GitHub:
         return ancestor.sha if ancestor else ""
 
     def base_changed_at(self, repository: str, number: int) -> datetime | None:
-        """Return when a pull request's base branch last changed.
+        """Return when a pull request's base branch last changed, None if it never did.
 
-        None if it never did, or if GitHub does not say.
+        Raises GitHubError, which is not transient if GitHub does not say.
         """
         path = f"issues/{number}/events"
         try:
-            events = [
-                one
-                for page in self._pages(repository, path)
-                for one in decode_answer(page, ISSUE_EVENTS)
-            ]
+            pages = [decode_answer(page, ISSUE_EVENTS) for page in self._pages(repository, path)]
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
-                return None
+                raise GitHubError(str(error), github_status=NOT_FOUND) from None
             raise
-        return max((one.created_at for one in events if one.event in BASE_CHANGES), default=None)
+        if len(pages) == MAX_PAGES and len(pages[-1]) == PAGE:
+            msg = f"pull request #{number} of {repository} has too many events to read them all"
+            raise GitHubError(msg)
+        moments = (one.created_at for page in pages for one in page if one.event in BASE_CHANGES)
+        return max(moments, default=None)
 
     def branches_at(self, repository: str, sha: str) -> tuple[str, ...]:
         """Return the names of the branches whose head is a commit, none for an unknown commit."""

@@ -64,9 +64,9 @@ class PullRequests(Protocol):
         ...
 
     def base_changed_at(self, repository: str, number: int) -> datetime | None:
-        """Return when a pull request's base branch last changed.
+        """Return when a pull request's base branch last changed, None if it never did.
 
-        None if it never did, or if GitHub does not say.
+        Raises GitHubError, which is not transient if GitHub does not say.
         """
         ...
 

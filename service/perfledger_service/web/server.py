@@ -152,8 +152,8 @@ def _app_state(
             now=utc_now(),
         )
 
-    def post_head(head: CheckedHead) -> None:
-        repost_reports(
+    def post_head(head: CheckedHead) -> tuple[QueuedCheck, ...]:
+        return repost_reports(
             engine,
             head,
             pull_requests=github,
@@ -169,8 +169,8 @@ def _app_state(
     def defer(upload_id: str, reason: str, wait_s: float | None) -> QueuedUpload | None:
         return defer_upload(engine, upload_id, reason, wait_s, now=utc_now())
 
-    def post_check(check: QueuedCheck) -> None:
-        post_head(head_of_work(engine, check))
+    def post_check(check: QueuedCheck) -> tuple[QueuedCheck, ...]:
+        return post_head(head_of_work(engine, check))
 
     retention, reviews = retention_policy(settings), review_schedule(settings)
     replica = ReplicaLock(engine) if engine.dialect.name == "postgresql" else None

@@ -76,7 +76,31 @@ def test_the_last_change_of_a_base_is_read(github, at_github):
         at_github.tell("events", fields)
 
     assert github.base_changed_at(REPOSITORY, 7) == datetime(2026, 11, 4, 12, tzinfo=UTC)
-    assert github.base_changed_at(REPOSITORY, 8) is None
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_events_that_github_does_not_list_are_no_sign_of_an_unchanged_base(
+    github, at_github, status
+):
+    at_github.open_pull()
+    at_github.fail_next(path="/events", status=status, count=10)
+
+    with pytest.raises(GitHubError) as refusal:
+        github.base_changed_at(REPOSITORY, 7)
+    assert not refusal.value.is_transient
+
+
+def test_more_events_than_can_be_read_are_no_sign_of_an_unchanged_base(
+    github, at_github, monkeypatch
+):
+    monkeypatch.setattr(client, "MAX_PAGES", 1)
+    at_github.open_pull()
+    for minute in range(100):
+        created_at = datetime(2026, 11, 4, 12, minute % 60, tzinfo=UTC).isoformat()
+        at_github.tell("events", {"number": 7, "event": "labeled", "created_at": created_at})
+
+    with pytest.raises(GitHubError, match="too many events"):
+        github.base_changed_at(REPOSITORY, 7)
 
 
 def test_the_branches_at_a_commit_are_read(github, at_github):

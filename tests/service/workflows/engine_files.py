@@ -10,7 +10,7 @@ NO_STEPS = WorkflowSteps(
     fail=lambda _, __: None,
     defer=lambda _, __, ___: None,
     deadlines=lambda _: (),
-    post_check=lambda _: None,
+    post_check=lambda _: (),
     carry_out=lambda _: (),
     fail_command=lambda _, __: None,
 )

@@ -40,7 +40,7 @@ def launched(engine_url, calls):
             fail=lambda _, __: None,
             defer=lambda _, __, ___: None,
             deadlines=lambda _: (),
-            post_check=lambda _: None,
+            post_check=lambda _: (),
             carry_out=carry_out,
             fail_command=lambda command_id, reason: calls.put(("failed", command_id, reason)),
         )

@@ -48,7 +48,7 @@ def launched(posts, postgres_url):
             fail=lambda _, __: None,
             defer=lambda _, __, ___: None,
             deadlines=lambda _: (),
-            post_check=lambda _: None,
+            post_check=lambda _: (),
             carry_out=lambda _: (),
             fail_command=lambda _, __: None,
         )

@@ -27,7 +27,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.uploads.machine_classes import (
     conclude_commit,
-    deadline_work,
+    deadline_work_of,
     deciding_report,
     pull_request_report,
     work_at,
@@ -85,22 +85,22 @@ def post_report(
         posts = posted_ids(session, head)
         sharing_heads = other_heads(session, head)
         outcome = _outcome(session, upload, reports=reports, now=now)
-        is_late = any(
-            other.measured_at > upload.measured_at
-            for other in uploads_of_head(session, head)
-            if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
-        )
-    current = None if is_late else _pull_request_of(pull_requests, head, posts)
-    objection = "" if is_late else _reason_not_to_post(head, current)
-    if objection:
+    current = _pull_request_of(pull_requests, head, posts)
+    objection = _reason_not_to_post(head, current)
+    if current is None or objection:
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
-    if current is None or objection:
-        _refuse(engine, upload, posts, objection or NEWER_RESULT)
+        _refuse(engine, upload, posts, objection)
         return ()
     refused_ids = refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
     is_refused = upload_id in refused_ids
+    # Only now: a later result that compares with another base does not count.
+    if not is_refused and _is_late(engine, head, upload):
+        _refuse(engine, upload, posts, NEWER_RESULT)
+        if not refused_ids:
+            return ()
+        is_refused = True
     _post(
         engine,
         head,
@@ -112,7 +112,7 @@ def post_report(
     )
     if not is_refused:
         _mark_posted(engine, upload, outcome)
-    at_deadlines = deadline_work(engine, upload_id) if refused_ids else ()
+    at_deadlines = _deadline_work(engine, head) if refused_ids else ()
     return (*(work_at(one, now) for one in sharing_heads), *at_deadlines)
 
 
@@ -124,15 +124,17 @@ def repost_reports(
     reports: UploadReports,
     public_url: str,
     now: datetime,
-) -> None:
+) -> tuple[QueuedCheck, ...]:
     """Post a head's current reports again, for example when a machine class is overdue.
 
     If the pull request is closed or has moved to another commit, nothing is posted on it: only
     the check of another pull request with the same commit is brought up to date. A merge group's
     head is skipped if GitHub knows no such group. Raises GitHubError.
+
+    Returns the work at the deadlines of classes that have to report again.
     """
     if pull_requests is None:
-        return
+        return ()
     if head.is_merge_group:
         group = find_group(engine, head, pull_requests=pull_requests, now=now)
         if group is not None:
@@ -145,7 +147,7 @@ def repost_reports(
                 public_url=public_url,
                 now=now,
             )
-        return
+        return ()
     with read_session(engine) as session:
         posts = posted_ids(session, head)
     current = _pull_request_of(pull_requests, head, posts)
@@ -153,8 +155,8 @@ def repost_reports(
         SameCommit(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
-        return
-    refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
+        return ()
+    refused_ids = refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
     _post(
         engine,
         head,
@@ -164,6 +166,22 @@ def repost_reports(
         public_url=public_url,
         now=now,
     )
+    return _deadline_work(engine, head) if refused_ids else ()
+
+
+def _is_late(engine: Engine, head: CheckedHead, upload: StoredUpload) -> bool:
+    """Return whether a later result of the same commit and machine class is already posted."""
+    with read_session(engine) as session:
+        return any(
+            other.measured_at > upload.measured_at
+            for other in uploads_of_head(session, head)
+            if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
+        )
+
+
+def _deadline_work(engine: Engine, head: CheckedHead) -> tuple[QueuedCheck, ...]:
+    with read_session(engine) as session:
+        return deadline_work_of(session, head)
 
 
 def _post(

@@ -111,12 +111,13 @@ def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
     """Return the work that is due when the deadlines of an upload's head end."""
     with read_session(engine) as session:
         head = head_of(session, upload_by_id(session, upload_id))
-        if head is None:
-            return ()
-        return tuple(
-            work_at(head, deadline)
-            for deadline in dict.fromkeys(one.deadline for one in expected_classes(session, head))
-        )
+        return () if head is None else deadline_work_of(session, head)
+
+
+def deadline_work_of(session: Session, head: CheckedHead) -> tuple[QueuedCheck, ...]:
+    """Return the work that is due when a head's deadlines end."""
+    deadlines = dict.fromkeys(one.deadline for one in expected_classes(session, head))
+    return tuple(work_at(head, deadline) for deadline in deadlines)
 
 
 def unfinished_deadlines(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:

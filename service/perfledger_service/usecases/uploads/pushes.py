@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger.registration.workload_pattern import is_match
@@ -133,25 +134,26 @@ def refuse_other_bases(
 
     Only a pull request whose base changed is examined; a later re-run of an old run of GitHub
     Actions still compares with the old base. Their machine classes are expected to report again. If
-    GitHub does not say which base is right, all that came before the change is refused. Raises
-    GitHubError if it may say so later.
+    GitHub does not say which base is right, all that came before the change is refused. A base that
+    was right after the change stays right while the branch only grows. Raises GitHubError if it may
+    say so later.
     """
     changed_at = _changed_at(engine, head, current, pull_requests, now=now)
     if changed_at is None:
         return frozenset()
-    base_sha = _merge_base(head, current, pull_requests)
+    base_sha = _merge_base(head, current.base_ref, head.head_sha, pull_requests)
+    right_bases = _right_bases(engine, head, base_sha, pull_requests, changed_at=changed_at)
     with write_session(engine) as session:
         lock_project(session, head.project_id)
-        judged_uploads = [
-            one for one in uploads_of_head(session, head) if one.judged_at is not None
-        ]
         of_other_base = [
-            one for one in judged_uploads if _is_of_other_base(one, base_sha, changed_at)
+            one
+            for one in _judged_uploads(session, head)
+            if _is_of_other_base(one, right_bases, changed_at)
         ]
         for one in of_other_base:
             set_status(session, one.id, UploadStatus.REFUSED, reason=OTHER_BASE)
         for one in refused_of_head(session, head, OTHER_BASE):
-            if one.base_sha == base_sha:  # the base was changed back
+            if one.base_sha in right_bases:  # the base was changed back
                 restart_upload(session, one, retry_at=now)
         earlier_classes = {
             one.machine_class for one in of_other_base if one.created_at < changed_at
@@ -181,7 +183,9 @@ def changed_base(
     Raises GitHubError.
     """
     changed_at = _changed_at(engine, head, current, pull_requests, now=now)
-    return "" if changed_at is None else _merge_base(head, current, pull_requests)
+    if changed_at is None:
+        return ""
+    return _merge_base(head, current.base_ref, head.head_sha, pull_requests)
 
 
 def _changed_at(
@@ -194,13 +198,15 @@ def _changed_at(
 ) -> datetime | None:
     """Return when a pull request's base last changed, as far as it is known by now.
 
-    At first only GitHub knows it: the base may have changed before any check. Raises GitHubError.
+    At first only GitHub knows it: the base may have changed before any check. If GitHub does not
+    say whether it did, but which base is right, it counts as changed now, so that a result of
+    another base is not believed. Raises GitHubError.
     """
     with read_session(engine) as session:
         base_ref, changed_at = base_of(session, head)
     if current.base_ref in {"", base_ref}:
         return changed_at
-    earlier_change = None if base_ref else _earlier_change(head, pull_requests)
+    earlier_change = None if base_ref else _earlier_change(head, current, pull_requests, now=now)
     with write_session(engine) as session:
         lock_project(session, head.project_id)
         note_base(session, head, current.base_ref, now=now, changed_at=earlier_change)
@@ -209,25 +215,64 @@ def _changed_at(
     return changed_at
 
 
-def _earlier_change(head: CheckedHead, pull_requests: PullRequests) -> datetime | None:
-    """Return when a pull request's base last changed, None if GitHub will not say."""
+def _earlier_change(
+    head: CheckedHead, current: PullRequest, pull_requests: PullRequests, *, now: datetime
+) -> datetime | None:
+    """Return when a pull request's base last changed, None if never or if GitHub says nothing."""
     try:
         return pull_requests.base_changed_at(head.repository, head.pull_request)
     except GitHubError as error:
         if error.is_transient:
             raise
-        return None
+    return now if _merge_base(head, current.base_ref, head.head_sha, pull_requests) else None
 
 
-def _merge_base(head: CheckedHead, current: PullRequest, pull_requests: PullRequests) -> str:
-    """Return the commit that a head is to be compared with, "" if GitHub will not say."""
+def _right_bases(
+    engine: Engine,
+    head: CheckedHead,
+    base_sha: str,
+    pull_requests: PullRequests,
+    *,
+    changed_at: datetime,
+) -> frozenset[str]:
+    """Return the commits that results of a head may compare with, none if GitHub does not say.
+
+    They are the one that is right now, and those before it on the branch with which a result was
+    posted after the change: the branch has taken in commits of the head since.
+    """
+    if not base_sha:
+        return frozenset()
+    with read_session(engine) as session:
+        posted_bases = {
+            one.base_sha
+            for one in _judged_uploads(session, head)
+            if one.status is UploadStatus.POSTED and one.created_at >= changed_at
+        }
+    earlier = {
+        one
+        for one in posted_bases - {base_sha}
+        if _merge_base(head, base_sha, one, pull_requests) == one
+    }
+    return frozenset({base_sha, *earlier})
+
+
+def _merge_base(head: CheckedHead, revision: str, sha: str, pull_requests: PullRequests) -> str:
+    """Return the newest common commit of a revision and a commit, "" if GitHub will not say."""
     try:
-        return pull_requests.merge_base(head.repository, current.base_ref, head.head_sha)
+        return pull_requests.merge_base(head.repository, revision, sha)
     except GitHubError as error:
         if error.is_transient:
             raise
         return ""  # the App may not read commits
 
 
-def _is_of_other_base(upload: StoredUpload, base_sha: str, changed_at: datetime) -> bool:
-    return upload.base_sha != base_sha if base_sha else upload.created_at < changed_at
+def _judged_uploads(session: Session, head: CheckedHead) -> tuple[StoredUpload, ...]:
+    return tuple(one for one in uploads_of_head(session, head) if one.judged_at is not None)
+
+
+def _is_of_other_base(
+    upload: StoredUpload, right_bases: frozenset[str], changed_at: datetime
+) -> bool:
+    if not right_bases:
+        return upload.created_at < changed_at
+    return upload.base_sha not in right_bases

@@ -13,7 +13,7 @@ from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.jobs.runner_queue import queue_job
 from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
-from perfledger_service.usecases.uploads.machine_classes import head_of_work
+from perfledger_service.usecases.uploads.machine_classes import head_of_work, work_at
 from perfledger_service.usecases.uploads.pushes import changed_base, receive_base_change
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.retry import due_work
@@ -35,14 +35,14 @@ class Change:
         self.green = None
         self.later_checks: tuple[QueuedCheck, ...] = ()
 
-    def report(self, base_sha, *, ratio=1.0):
+    def report(self, base_sha, *, ratio=1.0, measured_at=None):
         """Judge and post a check against a base; return its upload."""
         self.uploads += 1
         bundle = self.make_bundle(
             seed=self.uploads,
             ratio=ratio,
             base=Revision(sha=base_sha),
-            created_at=self.now.isoformat(),
+            created_at=(measured_at or self.now).isoformat(),
         )
         upload_id = f"{self.uploads:032x}"
         upload = self.judged(self.engine, bundle, upload_id=upload_id, now=self.now)
@@ -64,7 +64,7 @@ class Change:
         return receive_base_change(self.engine, "octo/models", 1, 7, **fields, now=self.now)
 
     def post(self, check):
-        repost_reports(self.engine, head_of_work(self.engine, check), **self.posting())
+        return repost_reports(self.engine, head_of_work(self.engine, check), **self.posting())
 
     def rerun_base(self, pull_request, head):
         return changed_base(self.engine, head, pull_request, self.github, now=self.now)
@@ -194,6 +194,82 @@ def test_if_github_lists_no_events_the_first_result_counts(opened, status):
     opened.report(OLD_BASE)
 
     assert opened.check == ("completed", "success")
+
+
+def test_if_github_lists_no_events_a_first_result_of_another_base_does_not_count(opened):
+    opened.at_github.open_pull(base_ref="release")
+    opened.at_github.fail_next(path="/events", status=403, count=10)
+    upload = opened.report(OLD_BASE)
+
+    assert upload.status is UploadStatus.REFUSED
+    assert opened.check == ("in_progress", None)
+    opened.now += HOUR
+    opened.report(NEW_BASE)
+    assert opened.check == ("completed", "success")
+
+
+def test_a_posted_result_counts_when_the_new_base_takes_in_commits_of_the_head(change):
+    [at_once, _] = change.retarget()
+    change.now += HOUR
+    change.report(NEW_BASE)
+    moved_on = "9" * 40
+    for base, head, merge_base in (
+        ("release", HEAD_SHA, moved_on),
+        (moved_on, NEW_BASE, NEW_BASE),
+    ):
+        comparison = {"base": base, "head": head, "merge_base": merge_base}
+        change.at_github.tell("comparisons", comparison)
+    assert change.post(at_once) == ()
+
+    assert change.check == ("completed", "success")
+    late_class = change.report(NEW_BASE)  # measured before the branch moved on
+    assert late_class.status is UploadStatus.POSTED
+
+
+def test_a_posted_result_does_not_count_when_the_new_base_was_rewritten(change):
+    [at_once, _] = change.retarget()
+    change.now += HOUR
+    change.report(NEW_BASE)
+    rewritten = {"base": "release", "head": HEAD_SHA, "merge_base": "9" * 40}
+    change.at_github.tell("comparisons", rewritten)
+    [at_deadline] = change.post(at_once)
+
+    assert change.check == ("in_progress", None)
+    change.now = at_deadline.due_at
+    change.post(at_deadline)
+    assert change.check == ("completed", "failure")
+
+
+def test_a_change_noticed_at_a_deadline_has_a_deadline_of_its_own(change):
+    change.retarget(is_delivered=False)
+    [at_deadline] = change.post(work_at(change.green.head, change.now))
+
+    assert change.check == ("in_progress", None)
+    assert at_deadline.due_at > change.now
+    change.now = at_deadline.due_at
+    assert change.post(at_deadline) == ()
+    assert change.check == ("completed", "failure")
+
+
+def test_a_later_result_of_the_earlier_base_does_not_make_one_of_the_new_base_late(change):
+    change.retarget(is_delivered=False)
+    measured_at = change.green.measured_at - HOUR
+    new = change.report(NEW_BASE, measured_at=measured_at)
+
+    assert new.status is UploadStatus.POSTED
+    assert change.upload(change.green.id).status is UploadStatus.REFUSED
+    assert change.check == ("completed", "success")
+
+
+def test_a_late_result_is_refused_and_the_earlier_bases_with_it(change):
+    change.retarget()
+    change.now += HOUR
+    newest = change.report(NEW_BASE)
+    late = change.report(NEW_BASE, measured_at=newest.measured_at - HOUR / 2)
+
+    assert late.status is UploadStatus.REFUSED
+    assert "newer result" in late.reason
+    assert change.check == ("completed", "success")
 
 
 def test_a_rerun_after_a_change_that_no_webhook_told_of_is_against_the_new_base(change):
