@@ -14,7 +14,7 @@ GITHUB_TOKEN = "ghp_canaryCanaryCanaryCanaryCanary012345"
 
 @contextmanager
 def service_process(
-    database_url: str, github_url: str, *, log: Path
+    database_url: str, github_url: str, *, log: Path, webhook_secret: str = ""
 ) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Start the service on a free port; give its process and its URL, and end it afterwards."""
     environment = {
@@ -25,6 +25,8 @@ def service_process(
         "PERFLEDGER_GITHUB_API_URL": github_url,
         "PERFLEDGER_GITHUB_TOKEN": GITHUB_TOKEN,
     }
+    if webhook_secret:
+        environment["PERFLEDGER_WEBHOOK_SECRET"] = webhook_secret
     with log.open("a", encoding="utf-8") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", "perfledger_service", "server", "run", "--port", "0"],
