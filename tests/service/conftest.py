@@ -25,6 +25,7 @@ from perfledger_service.cli.app import app
 from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
+from perfledger_service.settings.quotas import UploadQuota
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import token_of_prefix
 from perfledger_service.store.upgrade import upgrade
@@ -46,6 +47,7 @@ from tests.service.workflows.engine_files import EngineFiles
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+QUOTA = UploadQuota()
 REPOSITORY = "octo/models"
 BASE_SHA = "a" * 40
 HEAD_SHA = "b" * 40
@@ -240,7 +242,16 @@ def serve_app():
 def received():
     """Store a bundle as it would be after its upload, and return the upload."""
 
-    def receive(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW, trust_runners=False):
+    def receive(
+        engine,
+        bundle,
+        *,
+        upload_id="1" * 32,
+        token=TOKEN,
+        now=NOW,
+        trust_runners=False,
+        quota=QUOTA,
+    ):
         with read_session(engine) as session:
             is_known = token_of_prefix(session, token[:11]) is not None
         if not is_known:
@@ -248,7 +259,9 @@ def received():
             add_project(engine, bundle.repository, token=token, now=NOW, **trust)
         project = valid_token(engine, token, now=NOW, scope=TokenScope.UPLOAD).project
         data = bundle.to_json().encode()
-        return receive_bundle(engine, data, project=project, upload_id=upload_id, now=now)
+        return receive_bundle(
+            engine, data, project=project, upload_id=upload_id, now=now, quota=quota
+        )
 
     return receive
 

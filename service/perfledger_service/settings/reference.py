@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from perfledger import rounding
 from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_service.settings.check import ENV_PREFIX, TABLES, CheckSettings, seconds
+from perfledger_service.settings.quotas import QuotaSettings
 from perfledger_service.settings.retention import RetentionSettings
 from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
@@ -26,11 +27,12 @@ _RETENTION = "| variable | what is kept for this time |\n|---|---|\n"
 
 def page(text: str) -> str:
     """Return the page of settings with its three tables as the settings are now."""
-    inherited = set(RetentionSettings.model_fields) | set(ReviewSettings.model_fields)
+    parts = (RetentionSettings, ReviewSettings, QuotaSettings)
+    inherited = set().union(*(model.model_fields for model in parts))
     service = {
         name: field for name, field in ServiceSettings.model_fields.items() if name not in inherited
     }
-    for model in (ReviewSettings, UploadSettings, PriceSettings):
+    for model in (QuotaSettings, ReviewSettings, UploadSettings, PriceSettings):
         service |= model.model_fields
     rows = {
         _CHECK: _rows(CheckSettings.model_fields, prefix=""),

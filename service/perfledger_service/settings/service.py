@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from perfledger.time_units import HOURS_PER_DAY
 from perfledger_service.settings.check import ENV_PREFIX
+from perfledger_service.settings.quotas import QuotaSettings
 from perfledger_service.settings.retention import RetentionSettings
 from perfledger_service.settings.review import ReviewSettings
 from perfledger_service.settings.validation import validate_settings
@@ -28,7 +29,7 @@ def browser_url(text: str) -> str:
     return url._replace(netloc=host).geturl() if url.hostname and "@" not in url.netloc else text
 
 
-class ServiceSettings(RetentionSettings, ReviewSettings):
+class ServiceSettings(RetentionSettings, ReviewSettings, QuotaSettings):
     """The settings of a service's operator; secrets have no default."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)

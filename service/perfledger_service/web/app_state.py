@@ -19,6 +19,7 @@ from perfledger_service.github.pull_requests import PullRequests
 from perfledger_service.github.request_counts import RequestCounts
 from perfledger_service.github.webhook_deliveries import WebhookDeliveries
 from perfledger_service.settings.network_addresses import is_address, is_within
+from perfledger_service.settings.quotas import UploadQuota
 from perfledger_service.store.projects import Project
 from perfledger_service.store.replicas.lock import ReplicaLock
 from perfledger_service.usecases.cost.upload_prices import UploadPrices
@@ -65,6 +66,7 @@ class AppState:
     has_price_notices: bool = False
     reviews: ReviewSchedule | None = None  # None: reviews are not scheduled
     retention: RetentionPolicy = field(default_factory=lambda: RetentionPolicy({}))
+    quota: UploadQuota = field(default_factory=UploadQuota)
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
     prices: UploadPrices = field(default_factory=UploadPrices)

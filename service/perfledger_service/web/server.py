@@ -228,6 +228,7 @@ def _app_state(
         permissions=LimitedPermissions(github) if github else None,
         has_price_notices=settings.notice_stale_prices,
         retention=retention,
+        quota=settings.upload_quota(),
         reviews=reviews,
     )
 

@@ -146,6 +146,7 @@ def store_bundle(
         run=run,
         job_id=job_id,
         reports=state.reports,
+        quota=state.quota,
     )
     if isinstance(stored, StoredCanaries):
         return _canaries_response(state, stored)

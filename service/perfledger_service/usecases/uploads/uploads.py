@@ -18,6 +18,7 @@ from perfledger_runners.bundles.files import decode_bundle, unpack
 from perfledger_service.errors import RefusedError, TooManyRequestsError, UsageError
 from perfledger_service.github.actions_tokens import ActionsRun
 from perfledger_service.github.branch_commits import BranchCommits
+from perfledger_service.settings.quotas import UploadQuota
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import date_commits
 from perfledger_service.store.devices.quarantines import mark_quarantined, quarantines_of_upload
@@ -63,13 +64,7 @@ from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.values.jobs.queued_work import QueuedUpload, partition_of
 from perfledger_service.values.upload_views import UploadSender, UploadStatus
 
-# New bundles of a project: many times more than its machines can measure.
-MAX_UPLOADS = 1000
-# Ten years of commits, counted separately, so that an import delays no check.
-MAX_IMPORTS = 10_000
 QUOTA_PERIOD = timedelta(hours=1)
-# Series of a project: a thousand workloads with ten metrics on twenty machine classes.
-MAX_SERIES = 200_000
 # If the same bundle comes again, its next attempt begins: a pull request may be open again.
 AGAIN = frozenset({UploadStatus.FAILED, UploadStatus.REFUSED})
 # Level for bundles that arrive uncompressed: zlib's default, 0.3 % larger than gzip's default, in
@@ -88,6 +83,7 @@ def receive_bundle(
     run: ActionsRun | None = None,
     job_id: str | None = None,
     reports: UploadReports | None = None,
+    quota: UploadQuota = UploadQuota(),  # noqa: B008 - it cannot be changed
 ) -> StoredUpload | StoredCanaries:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
@@ -129,7 +125,7 @@ def receive_bundle(
             store_group_of_run(session, project.id, run, bundle.head.sha, now=now)
         earlier = upload_of_bundle(session, project.id, packed.sha256)
         if earlier is None:
-            _check_quota(session, project, bundle, now=now)
+            _check_quota(session, project, bundle, quota=quota, now=now)
             _add_new(
                 session,
                 bundle,
@@ -344,18 +340,20 @@ def _is_of_project(engine: Engine, repository: str, project: Project) -> bool:
         return is_former_name(session, project.id, repository)
 
 
-def _check_quota(session: Session, project: Project, bundle: Bundle, *, now: datetime) -> None:
+def _check_quota(
+    session: Session, project: Project, bundle: Bundle, *, quota: UploadQuota, now: datetime
+) -> None:
     """Raise TooManyRequestsError if a project has sent as many bundles, or series, as it may."""
     is_import = bundle.is_imported
-    most, is_alike = (MAX_IMPORTS, IS_IMPORTED) if is_import else (MAX_UPLOADS, ~IS_IMPORTED)
+    most, is_alike = (quota.imports, IS_IMPORTED) if is_import else (quota.uploads, ~IS_IMPORTED)
     if count_uploads(session, project.id, is_alike, since=now - QUOTA_PERIOD) >= most:
         msg = f"{project.repository} uploaded {most} bundles within an hour: wait"
         raise TooManyRequestsError(msg)
-    if not has_room(session, project.id, series_names(bundle), most=MAX_SERIES):
+    if not has_room(session, project.id, series_names(bundle), most=quota.series):
         msg = (
-            f"{project.repository} would have more than {MAX_SERIES} series (workload, metric and "
-            "machine class): use the same names for every commit, or remove imported series with "
-            "`perfledger server series remove`"
+            f"{project.repository} would have more than {quota.series} series (workload, metric "
+            "and machine class): use the same names for every commit, or remove imported series "
+            "with `perfledger server series remove`"
         )
         raise TooManyRequestsError(msg)
 

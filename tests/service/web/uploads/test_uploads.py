@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import select
 
+from perfledger_service.settings.quotas import UploadQuota
 from perfledger_service.store.database import read_session
 from perfledger_service.store.tables import UploadRow
+from perfledger_service.usecases.server.project import add_project
 from perfledger_service.usecases.server.token import revoke_token
-from perfledger_service.usecases.uploads import uploads as use_case
 from perfledger_service.usecases.uploads.uploads import fail_upload
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def stored(site):
@@ -206,27 +208,36 @@ def test_an_id_that_cannot_be_is_not_found(site, path):
     assert "detail" in answer.json()
 
 
-def test_a_project_has_only_so_many_series(site, make_bundle, monkeypatch):
-    monkeypatch.setattr(use_case, "MAX_SERIES", 4)  # step time and memory of two workloads
-    for names, status in (("ab", 202), ("ab", 202), ("abc", 429), ("a", 202)):
-        seed = len(site.jobs.works)
-        answer = site.upload(make_bundle(seed=seed, workloads=tuple(f"{one}:f" for one in names)))
+@pytest.fixture
+def limited_site(engine, start_site):
+    """The application, where a project may upload two bundles in an hour and have four series."""
+    for repository, token in (("octo/models", TOKEN), ("octo/other", OTHER_TOKEN)):
+        add_project(engine, repository, token=token, now=NOW)
+    with start_site(engine, quota=UploadQuota(uploads=2, series=4)) as site:
+        yield site
+
+
+def test_a_project_has_only_so_many_series(limited_site, make_bundle):
+    # Step time and memory of two workloads.
+    for names, status in (("ab", 202), ("abc", 429), ("a", 202)):
+        seed = len(limited_site.jobs.works)
+        bundle = make_bundle(seed=seed, workloads=tuple(f"{one}:f" for one in names))
+        answer = limited_site.upload(bundle)
         assert answer.status_code == status
         if status == 202:
-            site.judge(answer.json()["id"])
+            limited_site.judge(answer.json()["id"])
         else:
             detail = answer.json()["detail"]
             assert "octo/models would have more than 4 series" in detail
             assert "use the same names for every commit, or remove imported series" in detail
 
 
-def test_a_project_uploads_only_so_many_bundles_in_an_hour(site, make_bundle, monkeypatch):
-    monkeypatch.setattr(use_case, "MAX_UPLOADS", 2)
-    answers = [site.upload(make_bundle(seed=seed)) for seed in (1, 2, 3)]
+def test_a_project_uploads_only_so_many_bundles_in_an_hour(limited_site, make_bundle):
+    answers = [limited_site.upload(make_bundle(seed=seed)) for seed in (1, 2, 3)]
 
     assert [answer.status_code for answer in answers] == [202, 202, 429]
     assert "octo/models uploaded 2 bundles within an hour" in answers[-1].json()["detail"]
-    again = site.upload(make_bundle(seed=1))
+    again = limited_site.upload(make_bundle(seed=1))
     assert (again.status_code, again.json()["id"]) == (202, answers[0].json()["id"])
     other = make_bundle(seed=3, repository="octo/other")
-    assert site.upload(other, token=OTHER_TOKEN).status_code == 202
+    assert limited_site.upload(other, token=OTHER_TOKEN).status_code == 202

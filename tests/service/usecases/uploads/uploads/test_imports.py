@@ -15,6 +15,7 @@ from perfledger_profiles.benchmark_histories.results import (
     HistoryFormat,
 )
 from perfledger_service.errors import NotFoundError, TooManyRequestsError
+from perfledger_service.settings.quotas import UploadQuota
 from perfledger_service.store.confirmation_state import confirmation_state_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.events.events import due_searches, tracked_events
@@ -32,7 +33,6 @@ from perfledger_service.usecases.inputs.benchmark_histories import ToolResults
 from perfledger_service.usecases.notices.notice import set_target
 from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.server.project import add_project
-from perfledger_service.usecases.uploads import uploads
 from perfledger_service.values.notices.notice import NoticeChannel, NoticeTarget
 from perfledger_service.values.people.person import Actor
 from perfledger_service.values.service_views.search import SearchKind
@@ -138,19 +138,17 @@ def test_an_import_is_no_check_of_a_gate_a_machine_a_quarter_or_the_front_page(
 
 
 @pytest.mark.slow
-def test_imports_and_checks_do_not_use_up_each_others_number(
-    engine, stored, judged, make_bundle, monkeypatch
-):
-    monkeypatch.setattr(uploads, "MAX_UPLOADS", 1)
-    monkeypatch.setattr(uploads, "MAX_IMPORTS", 2)
+def test_imports_and_checks_do_not_use_up_each_others_number(engine, stored, judged, make_bundle):
+    quota = UploadQuota(uploads=1, imports=2)
     stored(result(COMMITS[0], 2.0), result(COMMITS[1], 2.0))
 
-    judged(engine, make_bundle(), upload_id="f" * 32)
+    judged(engine, make_bundle(), upload_id="f" * 32, quota=quota)
 
+    (third,) = imported(result(COMMITS[2], 2.0))
     with pytest.raises(TooManyRequestsError, match="uploaded 2 bundles"):
-        stored(result(COMMITS[2], 2.0))
+        judged(engine, third, upload_id="d" * 32, quota=quota)
     with pytest.raises(TooManyRequestsError, match="uploaded 1 bundles"):
-        judged(engine, make_bundle(seed=2), upload_id="e" * 32)
+        judged(engine, make_bundle(seed=2), upload_id="e" * 32, quota=quota)
 
 
 @pytest.mark.slow(ci_only=True)
