@@ -74,15 +74,15 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
 
 def _fold(ranked: Sequence[Kernel]) -> tuple[Kernel, ...]:
     """Return the longest rows, and one row per name for the others of these names."""
-    kept = ranked[:MAX_KERNELS]
+    longest = ranked[:MAX_KERNELS]
     rest: dict[str, Kernel] = {}
-    names = {row.name for row in kept}
+    names = {row.name for row in longest}
     for row in ranked[MAX_KERNELS:]:
         if row.name in names:
             rest[row.name] = (
                 _join(rest[row.name], row) if row.name in rest else _without_launch(row)
             )
-    return tuple(sorted([*kept, *rest.values()], key=kernel_rank))
+    return tuple(sorted([*longest, *rest.values()], key=kernel_rank))
 
 
 def _without_launch(row: Kernel) -> Kernel:
