@@ -32,7 +32,7 @@ from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.process.message_channel import MAX_TURN_BYTES
 from perfledger.protocol import MeasuringEffort
 from perfledger.records import Run, Side
-from perfledger_baselines.estimation.pairing import Pair, estimate_pairs, tests_of
+from perfledger_baselines.estimation.pairing import Pair, PairedTest, estimate_pairs, tests_of
 from perfledger_baselines.judging.judge import is_trade, judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -159,11 +159,17 @@ def made_up_check(
         for look in rule.looks:
             tests = tests_of(WORKLOAD, sample[:look], METRICS)
             if not knows_load:
-                tests = tuple(replace(test, foreign_share=0.0) for test in tests)
+                tests = tuple(map(without_load, tests))
             verdicts[knows_load] = judge_tests(tests, rule=rule)
             if all(each.outcome is not Outcome.UNDECIDED for each in verdicts[knows_load]):
                 break
     return verdicts
+
+
+def without_load(test: PairedTest) -> PairedTest:
+    """Return a test of which it is not known that steps waited for other programs."""
+    unqueued = (each and replace(each, foreign_share=0.0) for each in test.unqueued)
+    return replace(test, unqueued=tuple(unqueued))
 
 
 def outcome_of(verdicts: Sequence[Verdict], metric: str = "") -> Outcome:

@@ -26,12 +26,14 @@ from perfledger_baselines.estimation.interleaving import MIN_TURNS
 class UnqueuedDifference:
     """Bounds of log(head / base) of a pair's step time without the wait for other programs.
 
-    `queued_share` is the share of the two sides' wall time that the steps spent in run queues, and
-    `foreign_share` the least of it that they waited for other programs.
+    `level_s` is between the two sides' typical step times without that wait. `queued_share` is the
+    share of the two sides' wall time that the steps spent in run queues, and `foreign_share` the
+    least of it that they waited for other programs.
     """
 
     low: float
     high: float
+    level_s: float
     queued_share: float
     foreign_share: float
 
@@ -53,11 +55,13 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
         [np.log(head_least) - np.log(base_most), np.log(head_most) - np.log(base_least)]
     )
     low, high = hodges_lehmann(rows).tolist()
+    levels = np.log([base_least, base_most, head_least, head_most])
     waits = [_waits_s(run.core_times, readings) for run in (base, head)]
     elapsed_s, queued_s, foreign_s = map(math.fsum, zip(*waits, strict=True))
     return UnqueuedDifference(
         low=low,
         high=high,
+        level_s=float(np.exp(hodges_lehmann(levels).mean())),
         queued_share=queued_s / elapsed_s,
         foreign_share=foreign_s / elapsed_s,
     )

@@ -28,6 +28,7 @@ from perfledger_baselines.estimation.estimators import left_out_samples, point_e
 from perfledger_baselines.estimation.foreign_load import (
     UnqueuedDifference,
     mean_foreign_share,
+    mean_queued_share,
     unqueued_difference,
 )
 from perfledger_baselines.estimation.interleaving import (
@@ -37,6 +38,8 @@ from perfledger_baselines.estimation.interleaving import (
 )
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
 
+# Metrics that a wait for a core lengthens.
+WALL_TIMES = frozenset({MetricKind.SPEED, MetricKind.TAIL, MetricKind.START})
 _WHY_UNREAD = {
     COLD_START.name: ": no process's first step was longer than the others",
     MEMORY_OVER_TIME.name: ": the memory in use was read less than three times in each process",
@@ -76,10 +79,9 @@ class PairedTest:
     head: tuple[float | None, ...]
     numbers: tuple[int, ...]
     other_clocks: int = 0
-    unqueued: tuple[UnqueuedDifference, ...] = ()  # of a step time: each pair's, or none at all
-    # Of a step time or its tail: the least share of wall time that the steps are known to have
-    # waited for other programs.
-    foreign_share: float = 0.0
+    # Of a wall time: what is known of each pair's steps without their waits for other programs;
+    # empty if nothing is.
+    unqueued: tuple[UnqueuedDifference | None, ...] = ()
     left_out: int = 0  # samples of these pairs that are zero, negative or not a number
 
     @property
@@ -95,6 +97,42 @@ class PairedTest:
             for base, head in zip(self.base, self.head, strict=True)
             if base is not None and head is not None
         )
+
+    @cached_property
+    def known_unqueued(self) -> tuple[UnqueuedDifference, ...]:
+        """Return what is known of the pairs' steps without their waits for other programs."""
+        return tuple(each for each in self.unqueued if each is not None)
+
+    @property
+    def step_unqueued(self) -> tuple[UnqueuedDifference, ...]:
+        """Return the same of a step time; nothing for other metrics, or unless all pairs tell."""
+        is_complete = len(self.known_unqueued) == len(self.unqueued)
+        return self.known_unqueued if is_complete and self.metric.name == STEP_TIME.name else ()
+
+    @cached_property
+    def foreign_share(self) -> float:
+        """Return the least share of wall time that the steps waited for other programs."""
+        return mean_foreign_share(self.known_unqueued) if self.known_unqueued else 0.0
+
+    @cached_property
+    def queued_share(self) -> float:
+        """Return the share of wall time that the steps spent in run queues, as far as known."""
+        return mean_queued_share(self.known_unqueued) if self.known_unqueued else 0.0
+
+    def changes(self, *, without_waits: bool) -> dict[int, float]:
+        """Return head / base - 1 of each pair that has it, by number.
+
+        Without waits it is the middle of what the wall time without those for other programs may
+        be.
+        """
+        if without_waits:
+            logs = ((each.low + each.high) / 2 for each in self.step_unqueued)
+            return dict(zip(self.numbers, map(math.expm1, logs), strict=False))
+        return {
+            number: head / base - 1
+            for number, base, head in zip(self.numbers, self.base, self.head, strict=True)
+            if base is not None and head is not None and base > 0
+        }
 
     @cached_property
     def is_exact(self) -> bool:
@@ -278,9 +316,7 @@ def tests_of(
 def _test(
     workload: str, metric: Metric, pairs: Sequence[tuple[int, Pair]], *, of: int
 ) -> PairedTest:
-    unqueued = tuple(pair.unqueued for _, pair in pairs if pair.unqueued is not None)
-    is_step_time = metric.name == STEP_TIME.name
-    is_wall_time = is_step_time or metric.kind is MetricKind.TAIL
+    unqueued = tuple(pair.unqueued for _, pair in pairs) if metric.kind in WALL_TIMES else ()
     return PairedTest(
         workload=workload,
         metric=metric,
@@ -288,7 +324,6 @@ def _test(
         head=tuple(pair.head.get(metric.name) for _, pair in pairs),
         numbers=tuple(number for number, _ in pairs),
         other_clocks=of - len(pairs),
-        unqueued=unqueued if is_step_time and len(unqueued) == len(pairs) else (),
-        foreign_share=mean_foreign_share(unqueued) if is_wall_time and unqueued else 0.0,
+        unqueued=unqueued if any(unqueued) else (),
         left_out=sum(pair.left_out.get(metric.name, 0) for _, pair in pairs),
     )

@@ -8,12 +8,16 @@ from typing import assert_never
 import numpy as np
 
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, MetricKind, WorseDirection
-from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.log_odds import typical_shares
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 from perfledger_baselines.significance.bimodality import Bimodality, find_bimodality
-from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.decision_rule import ROUNDING, DecisionRule
+from perfledger_baselines.significance.foreign_waits import (
+    LOADED_SHARE,
+    Remains,
+    remains_of_changes,
+)
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult
@@ -21,12 +25,6 @@ from perfledger_baselines.significance.power import detectable_change, relative
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
-# On the log scale. Logs, means and differences are rounded during computation; whether a change of
-# exactly the floor or the margin counts must not depend on that.
-ROUNDING = 1e-12
-# Share of the steps' wall time spent in run queues. Below it other load is not what makes wall time
-# noisy or different.
-LOADED_SHARE = 0.02
 CHANGES = frozenset({Outcome.REGRESSED, Outcome.IMPROVED})
 
 
@@ -36,8 +34,9 @@ class Decision:
 
     `floor` is the smallest relative change of this series that is called a change. `adjusted` is
     None for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
-    if CPU time settled a step time, or left it undecided: the share of it that steps spent waiting
-    for a core.
+    where other load counts: where CPU time settled a step time it is the share of it that steps
+    spent waiting for a core, else the share that they waited for other programs. The estimate of a
+    step time is then without these waits, and None if it is not known so.
     """
 
     outcome: Outcome
@@ -62,14 +61,26 @@ def decide_paired(
         _decide_pairs(test, result, rule.of(test.workload), priors.get(test.key))
         for test, result in zip(tests, adjusted, strict=True)
     )
+    remains = remains_of_changes(
+        tests,
+        adjusted,
+        [each.is_warning or each.outcome in CHANGES for each in decisions],
+        floors=[each.floor for each in decisions],
+        rule=rule,
+    )
+    foreign_shares = {test.workload: test.foreign_share for test in tests if test.unqueued}
     cpu_times = {
         test.workload: decision
         for test, decision in zip(tests, decisions, strict=True)
         if test.metric.name == CPU_TIME.name
     }
     return tuple(
-        _decide_under_load(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
-        for test, decision in zip(tests, decisions, strict=True)
+        _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
+        if remains_of is Remains.ALL
+        else _without_waits(
+            test, decision, remains_of, share=foreign_shares.get(test.workload, 0.0)
+        )
+        for test, decision, remains_of in zip(tests, decisions, remains, strict=True)
     )
 
 
@@ -82,20 +93,16 @@ def paired_outcomes(
 ) -> tuple[Outcome, ...]:
     """Return the outcomes of `decide_paired` without figures; CPU time settles no UNCHANGED."""
     outcomes: list[Outcome] = []
+    floors: list[float] = []
     for test, result in zip(tests, adjusted, strict=True):
         own_rule = rule.of(test.workload)
-        floor = own_rule.floor_of(_usable_prior(result, priors.get(test.key)))
-        outcomes.append(_outcome(test.metric, result, own_rule, floor=floor)[0])
-    cpu_times = {
-        test.workload: outcome
-        for test, outcome in zip(tests, outcomes, strict=True)
-        if test.metric.name == CPU_TIME.name
-    }
+        floors.append(own_rule.floor_of(_usable_prior(result, priors.get(test.key))))
+        outcomes.append(_outcome(test.metric, result, own_rule, floor=floors[-1])[0])
+    changes = [each in CHANGES for each in outcomes]
+    remains = remains_of_changes(tests, adjusted, changes, floors=floors, rule=rule)
     return tuple(
-        Outcome.UNDECIDED
-        if _may_be_load(test, outcome, result, cpu_times.get(test.workload))
-        else outcome
-        for test, result, outcome in zip(tests, adjusted, outcomes, strict=True)
+        Outcome.UNDECIDED if remains_of is Remains.UNKNOWN else outcome
+        for outcome, remains_of in zip(outcomes, remains, strict=True)
     )
 
 
@@ -139,43 +146,37 @@ def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) ->
     return None if adjusted is None or adjusted.result.is_exact else prior
 
 
-def _decide_under_load(
-    test: PairedTest, decision: Decision, cpu_time: Decision | None, rule: DecisionRule
+def _without_waits(
+    test: PairedTest, decision: Decision, remains: Remains, *, share: float
 ) -> Decision:
-    """Return the decision on a test; of a wall time, after what other load may have done to it."""
-    change = Outcome.REGRESSED if decision.is_warning else decision.outcome
-    cpu_outcome = None if cpu_time is None else cpu_time.outcome
-    if not _may_be_load(test, change, decision.adjusted, cpu_outcome):
-        return _settle_by_cpu_time(test, decision, cpu_time, rule)
+    """Return a changed decision beside load, with figures that no wait for a core lengthens."""
+    estimate = decision.estimate
+    if test.metric.name == STEP_TIME.name:
+        estimate = _estimate_without_waits(test, decision)
+    decision = replace(decision, estimate=estimate, queued_share=share)
+    if remains is Remains.WITHOUT_WAITS:
+        return decision
+    return replace(decision, outcome=Outcome.UNDECIDED, is_warning=False)
+
+
+def _estimate_without_waits(test: PairedTest, decision: Decision) -> EffectEstimate | None:
+    """Return a step time's figures without waits for other programs; None if they are unknown."""
+    waitless = decision.adjusted.result.unqueued if decision.adjusted else None
+    if waitless is None or decision.estimate is None or not waitless.low.is_enough:
+        return None
+    level_s = _geometric_mean(each.level_s for each in test.step_unqueued)
+    low, high = map(relative, waitless.interval)
+    narrow_low, narrow_high = map(relative, waitless.narrow_interval)
     return replace(
-        decision,
-        outcome=Outcome.UNDECIDED,
-        is_warning=False,
-        queued_share=test.foreign_share,
+        decision.estimate,
+        base=level_s * math.exp(-waitless.mean / 2),
+        head=level_s * math.exp(waitless.mean / 2),
+        change=relative(waitless.mean),
+        low=low,
+        high=high,
+        narrow_low=narrow_low,
+        narrow_high=narrow_high,
     )
-
-
-def _may_be_load(
-    test: PairedTest,
-    outcome: Outcome,
-    adjusted: AdjustedResult | None,
-    cpu_time: Outcome | None,
-) -> bool:
-    """Return whether other load alone may have changed a step time or its tail.
-
-    Beside other programs one side may wait longer for a core than the other one throughout a check.
-    A change then needs support: by the CPU time, or by the wall time without that wait. Less wall
-    time for more CPU time is supported if the latter may be less, too: the waits may be for the
-    step's own threads.
-    """
-    if adjusted is None or outcome not in CHANGES or test.foreign_share < LOADED_SHARE:
-        return False
-    if cpu_time is outcome:
-        return False
-    low, high = adjusted.result.unqueued or (0.0, 0.0)
-    if outcome is Outcome.REGRESSED:
-        return low <= 0
-    return (low if cpu_time is Outcome.REGRESSED else high) >= 0
 
 
 def _settle_by_cpu_time(
@@ -189,13 +190,12 @@ def _settle_by_cpu_time(
     work unchanged. Both proofs are required, so that a false one is no likelier than for either
     alone.
     """
-    if test.metric.name != STEP_TIME.name or not test.unqueued:
+    if not test.step_unqueued:
         return decision
-    share = mean_queued_share(test.unqueued)
     is_open = decision.outcome is Outcome.UNDECIDED and not decision.is_warning
     if decision.adjusted is None or decision.adjusted.is_clear:  # or a sign of a change
         return decision
-    if not is_open or share < LOADED_SHARE:
+    if not is_open or test.queued_share < LOADED_SHARE:
         return decision
     is_same_work = (
         cpu_time is not None
@@ -203,15 +203,16 @@ def _settle_by_cpu_time(
         and cpu_time.estimate is not None
         and cpu_time.estimate.pairs == len(test.base)
     )
-    interval = decision.adjusted.result.unqueued
-    if not is_same_work or interval is None or decision.estimate is None:
+    waitless = decision.adjusted.result.unqueued
+    estimate = _estimate_without_waits(test, decision)
+    if not is_same_work or waitless is None or estimate is None:
         return decision
     margin = rule.log_margin + ROUNDING
-    if not all(-margin <= end <= margin for end in interval):
+    if not all(-margin <= end <= margin for end in waitless.narrow_interval):
         return decision
-    low, high = map(relative, interval)
-    estimate = replace(decision.estimate, narrow_low=low, narrow_high=high)
-    return replace(decision, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=share)
+    return replace(
+        decision, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=test.queued_share
+    )
 
 
 def _decide(

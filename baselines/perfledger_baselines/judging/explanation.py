@@ -75,7 +75,8 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
 
 def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
     estimate = verdict.estimate
-    if estimate is not None and estimate.low == estimate.high:
+    is_loaded = verdict.queued_share is not None
+    if estimate is not None and estimate.low == estimate.high and not is_loaded:
         return DecidedBy.IDENTITY if estimate.change == 0 else DecidedBy.COUNT
     match verdict.outcome:
         case Outcome.NOT_MEASURED:
@@ -83,8 +84,7 @@ def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
         case Outcome.REGRESSED | Outcome.IMPROVED:
             return DecidedBy.CHANGE
         case Outcome.UNCHANGED:
-            is_settled = verdict.queued_share is not None
-            return DecidedBy.CPU_TIME if is_settled else DecidedBy.EQUIVALENCE
+            return DecidedBy.CPU_TIME if is_loaded else DecidedBy.EQUIVALENCE
         case Outcome.UNDECIDED:
             return _undecided_by(verdict, rule)
         case _ as unreachable:
@@ -96,12 +96,12 @@ def _undecided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
     if verdict.metric.kind is MetricKind.KERNEL:  # a kernel that is new or gone has no estimate
         is_tested = estimate is not None or verdict.profiled_pairs >= MIN_KERNEL_PAIRS
         return DecidedBy.KERNEL_WINDOWS if is_tested else DecidedBy.TOO_FEW_PAIRS
-    if estimate is None:
-        return DecidedBy.TOO_FEW_PAIRS
-    if verdict.queued_share is not None:
-        return DecidedBy.LOAD
     if verdict.is_warning:
         return DecidedBy.WARNING
+    if verdict.queued_share is not None:
+        return DecidedBy.LOAD
+    if estimate is None:
+        return DecidedBy.TOO_FEW_PAIRS
     if estimate.low <= 0 <= estimate.high:
         return DecidedBy.NOISE
     is_big = abs(math.log1p(estimate.change)) >= math.log1p(rule.floor_of(verdict.prior))

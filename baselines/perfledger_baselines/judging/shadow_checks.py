@@ -78,15 +78,15 @@ def _exchange(tests: Sequence[PairedTest], coins: Random) -> list[PairedTest]:
             (head, base) if is_swapped else (base, head)
             for is_swapped, base, head in zip(coins_of, test.base, test.head, strict=True)
         ]
-        # A test has as many of these as pairs, or none.
-        unqueued = zip(coins_of, test.unqueued, strict=False)
+        unqueued = zip(coins_of, test.unqueued, strict=False)  # one for each pair of a wall time
         swapped.append(
             replace(
                 test,
                 base=tuple(base for base, _ in pairs),
                 head=tuple(head for _, head in pairs),
                 unqueued=tuple(
-                    each.exchanged() if is_swapped else each for is_swapped, each in unqueued
+                    each.exchanged() if is_swapped and each is not None else each
+                    for is_swapped, each in unqueued
                 ),
             )
         )
@@ -124,5 +124,5 @@ def _first_pairs(test: PairedTest, pairs: int) -> PairedTest:
         base=tuple(test.base[place] for place in places),
         head=tuple(test.head[place] for place in places),
         numbers=tuple(test.numbers[place] for place in places),
-        unqueued=test.unqueued[: len(places)],
+        unqueued=tuple(test.unqueued[place] for place in places) if test.unqueued else (),
     )

@@ -1,6 +1,5 @@
 """Holds the values that judging returns: outcomes, effect estimates and verdicts."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -65,7 +64,7 @@ class Verdict:
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
     # Of the wall time: spent waiting for a core, where CPU time settled the outcome; spent waiting
-    # for other programs, where these may be why it changed.
+    # for other programs, where these are a part of why it changed, or may be.
     queued_share: float | None = None
     profiled_pairs: int = 0  # pairs with windows that a verdict on kernels rests on
 
@@ -73,29 +72,26 @@ class Verdict:
     def shown_estimate(self) -> EffectEstimate | None:
         """Return the estimate whose `low` and `high` are the interval that decided.
 
-        That of equivalence where the outcome is UNCHANGED, else that of a change. If CPU time
-        settled it, the interval is of the wall time without the wait for a core; where the wall
-        time's change lies outside it, its middle is the change.
+        That of equivalence where the outcome is UNCHANGED, else that of a change.
         """
         estimate = self.estimate
         if estimate is None or self.outcome is not Outcome.UNCHANGED:
             return estimate
-        low, high = estimate.narrow_low, estimate.narrow_high
-        change = estimate.change
-        if self.excludes_waits:
-            change = math.expm1((math.log1p(low) + math.log1p(high)) / 2)
-        return replace(estimate, change=change, low=low, high=high)
+        return replace(estimate, low=estimate.narrow_low, high=estimate.narrow_high)
 
     @property
     def excludes_waits(self) -> bool:
-        """Return whether the shown change is that of wall time without waits for a core.
+        """Return whether the figures are those of wall time without waits for a core."""
+        return self._is_of_load and self.metric.kind is MetricKind.SPEED
 
-        The typical values of both sides include these waits, so their ratio differs.
-        """
-        estimate = self.estimate
-        if estimate is None or self.outcome is not Outcome.UNCHANGED:
-            return False
-        return not estimate.narrow_low <= estimate.change <= estimate.narrow_high
+    @property
+    def includes_waits(self) -> bool:
+        """Return whether the figures are made by waits for a core, as far as is known."""
+        return self._is_of_load and self.metric.kind in {MetricKind.TAIL, MetricKind.START}
+
+    @property
+    def _is_of_load(self) -> bool:
+        return self.queued_share is not None and self.estimate is not None
 
     @property
     def is_regression(self) -> bool:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from scipy.special import stdtrit
 
-from perfledger.metrics import STEP_TIME, Metric
+from perfledger.metrics import STEP_TIME, Metric, MetricKind
 from perfledger.records import Failure
 from perfledger.rounding import digits, p_value, probability
 from perfledger_baselines.estimation.pairing import PairedTest
@@ -103,7 +103,8 @@ def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> s
         has_history = decision.prior is not None
         fewest = MIN_PAIRS if result.is_exact else fewest_pairs(rule.looks, has_history=has_history)
         return f"{result.pairs} of the {fewest} pairs needed{_change_so_far(result, rule)}"
-    return _reason(decision, decision.adjusted, rule, after=_count_of_pairs(result.pairs))
+    after = _count_of_pairs(result.pairs)
+    return _reason(test.metric, decision, decision.adjusted, rule, after=after)
 
 
 def _change_so_far(result: TTestResult, rule: DecisionRule) -> str:
@@ -142,30 +143,71 @@ def _runs_reason(
     if not adjusted.result.is_enough:
         needed = f"each side needs {MIN_PAIRS}" if test.prior is None else "one side needs two"
         return f"{runs}: {needed}"
-    return _reason(decision, adjusted, rule, after=runs)
+    return _reason(test.metric, decision, adjusted, rule, after=runs)
 
 
-def _reason(decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *, after: str) -> str:
+def _reason(
+    metric: Metric,
+    decision: Decision,
+    adjusted: AdjustedResult,
+    rule: DecisionRule,
+    *,
+    after: str,
+) -> str:
     """Return why a test with enough runs has its outcome; `after` counts the runs."""
     if adjusted.result.is_exact:
         return f"a count, the same in {after}"
     if decision.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
-        return f"{p_value(adjusted.holm)} (Holm) after {after}"
+        return f"{p_value(adjusted.holm)} (Holm) after {after}{_with_waits(decision, adjusted)}"
     if decision.is_warning:
         mild, strict = adjusted.benjamini_hochberg, adjusted.holm
         return (
             f"{p_value(mild)} by Benjamini-Hochberg, but {probability(strict)} by Holm, "
-            f"after {after}"
+            f"after {after}{_with_waits(decision, adjusted)}"
         )
     if decision.queued_share is not None and decision.outcome is Outcome.UNDECIDED:
-        return (
-            "wall time changed under load: steps waited "
-            f"{_percent(decision.queued_share)} of it for other programs, and neither the rest of "
-            f"it nor CPU time shows a change after {after}"
-        )
+        return _load_reason(metric, decision, adjusted, rule, after=after)
     if adjusted.result.sd == 0:
         return f"identical in {after}"
     return _no_change_reason(decision, adjusted, rule, after=after)
+
+
+def _with_waits(decision: Decision, adjusted: AdjustedResult) -> str:
+    """Return what the waits on a busy machine made of a change; "" if they did not count."""
+    if decision.queued_share is None:
+        return ""
+    return (
+        f"; {_signed_percent(relative(adjusted.result.mean))} with the waits for other programs, "
+        f"{_percent(decision.queued_share)} of the time"
+    )
+
+
+def _load_reason(
+    metric: Metric,
+    decision: Decision,
+    adjusted: AdjustedResult,
+    rule: DecisionRule,
+    *,
+    after: str,
+) -> str:
+    """Return why other load leaves a change undecided, and what would settle it."""
+    waited = f"steps waited {_percent(decision.queued_share or 0.0)} of it for other programs"
+    if metric.kind is MetricKind.CPU_TIME:
+        return (
+            f"more CPU time after {after}, which may be for speed: whether steps became faster is "
+            "unknown under load; a quiet machine would tell"
+        )
+    size = _signed_percent(relative(adjusted.result.mean))
+    changed = f"wall time changed under load ({size} after {after})"
+    waitless = adjusted.result.unqueued
+    if waitless is None:
+        return f"{changed}: {waited}, and the change without them is unknown; a quiet machine tells"
+    if waitless.high.mean - waitless.low.mean <= rule.log_margin:
+        return f"{changed}: {waited}, and the rest of it shows no change"
+    return (
+        f"{changed}: {waited}, and maybe for their own threads; a quiet machine, or steps of one "
+        "thread (OMP_NUM_THREADS=1), would tell"
+    )
 
 
 def _no_change_reason(

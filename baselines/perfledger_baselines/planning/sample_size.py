@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
-from perfledger_baselines.judging.decision import ROUNDING
 from perfledger_baselines.judging.explanation import MAX_PAIRS
 from perfledger_baselines.judging.judge import Judgement
 from perfledger_baselines.significance.alpha_spending import nominal_levels
-from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.decision_rule import ROUNDING, DecisionRule
 from perfledger_baselines.significance.interim_looks import InterimLooks, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.power import smallest_detectable_changes

@@ -4,9 +4,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
+from perfledger.metrics import CPU_TIME, Metric
 from perfledger.records import Run, Side
-from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.pairing import (
     Pair,
     PairedTest,
@@ -15,11 +14,12 @@ from perfledger_baselines.estimation.pairing import (
     judged_metrics,
     tests_of,
 )
-from perfledger_baselines.judging.decision import LOADED_SHARE, Decision
+from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.judge import decide_tests, judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
+from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.interim_looks import (
     MIN_PAIRS,
     MIN_PAIRS_WITH_HISTORY,
@@ -162,8 +162,8 @@ class GroupSequentialStopping:
         }
         for test, decision in zip(tests, decisions, strict=True):
             chance = self._chance(test, decision, most_pairs)
-            if test.metric.name == STEP_TIME.name and test.unqueued:
-                is_loaded = mean_queued_share(test.unqueued) >= LOADED_SHARE
+            if test.step_unqueued:
+                is_loaded = test.queued_share >= LOADED_SHARE
                 chance = max(chance, cpu_times.get(test.workload, 0.0) if is_loaded else 0.0)
             if decision.outcome is Outcome.UNDECIDED:
                 chances[test.workload] = max(chance, chances.get(test.workload, 0.0))

@@ -9,6 +9,9 @@ from typing import Self
 from perfledger.bundle import Plan
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 
+# On the log scale. Logs, means and differences are rounded during computation; whether a change of
+# exactly the floor or the margin counts must not depend on that.
+ROUNDING = 1e-12
 # Smallest change that counts, relative to the standard deviation of a series' runs. Relative to the
 # usual standard deviation of a series' runs: a smaller change lies within their spread, however
 # many pairs prove it.

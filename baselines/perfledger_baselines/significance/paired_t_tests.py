@@ -58,8 +58,8 @@ class TTestResult:
     interval (Jennison & Turnbull 1989), at the level alpha leaves to this look. `narrow_half_width`
     is that of the interval of two one-sided equivalence tests, which has the level 1 - 2 * alpha
     over the looks: it is narrower, except at the first looks. `p_value` is over all looks. Too few
-    pairs have `p_value` 1 and infinite widths. `unqueued` is the narrow interval of a step time
-    without the wait for other programs.
+    pairs have `p_value` 1 and infinite widths. `unqueued` is about a step time without the wait for
+    other programs.
     """
 
     pairs: int
@@ -71,12 +71,47 @@ class TTestResult:
     narrow_half_width: float
     p_value: float
     is_exact: bool = False  # counts that agree within each side: no chance, no share of the family
-    unqueued: tuple[float, float] | None = None  # None if that wait was not recorded
+    unqueued: "UnqueuedResult | None" = None  # None if that wait was not recorded
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the interval of a change, on the log scale."""
+        return self.mean - self.half_width, self.mean + self.half_width
 
     @property
     def is_enough(self) -> bool:
         """Return whether there are enough pairs, together with their history, for a test."""
         return self.half_width < np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class UnqueuedResult:
+    """The tests of both bounds of a step time's difference without waits for other programs."""
+
+    low: TTestResult
+    high: TTestResult
+
+    @property
+    def mean(self) -> float:
+        """Return the middle of what the mean difference may be."""
+        return (self.low.mean + self.high.mean) / 2
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the interval of a change, from the bounds' own."""
+        return self.low.interval[0], self.high.interval[1]
+
+    @property
+    def width(self) -> float:
+        """Return the width of the interval of a change."""
+        low, high = self.interval
+        return high - low
+
+    @property
+    def narrow_interval(self) -> tuple[float, float]:
+        """Return the interval of equivalence, from the bounds' own."""
+        low, high = self.low, self.high
+        return low.mean - low.narrow_half_width, high.mean + high.narrow_half_width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +164,7 @@ def paired_results(
             priors=[priors.get(tests[index].key) for index in indices],
         )
         for index, result in zip(indices, batch, strict=True):
-            unqueued = _unqueued_interval(tests[index], rule)
+            unqueued = _unqueued_result(tests[index], rule)
             results[index] = replace(result, unqueued=unqueued) if unqueued else result
     return tuple(results)
 
@@ -195,13 +230,13 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
     return differences
 
 
-def _unqueued_interval(test: PairedTest, rule: DecisionRule) -> tuple[float, float] | None:
-    """Return the narrow interval around the pairs' bounds on wall time without run-queue waits."""
-    if not test.unqueued:
+def _unqueued_result(test: PairedTest, rule: DecisionRule) -> UnqueuedResult | None:
+    """Return the tests of the pairs' bounds on wall time without run-queue waits."""
+    if not test.step_unqueued:
         return None
-    bounds = np.array([(each.low, each.high) for each in test.unqueued], dtype=np.float64).T
-    low, high = t_tests(bounds, looks=looks_until(rule.looks, len(test.base)), alpha=rule.alpha)
-    return low.mean - low.narrow_half_width, high.mean + high.narrow_half_width
+    bounds = np.array([(each.low, each.high) for each in test.step_unqueued], dtype=np.float64).T
+    looks = looks_until(rule.looks, len(test.base))
+    return UnqueuedResult(*t_tests(bounds, looks=looks, alpha=rule.alpha))
 
 
 def _exact(test: PairedTest) -> TTestResult:

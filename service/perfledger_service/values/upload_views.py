@@ -48,7 +48,7 @@ class VerdictView:
     high: float | None
     is_warning: bool
     series_id: int | None  # the series that the head's observation went to
-    excludes_waits: bool = False  # the change is without waits for a core, which the values include
+    excludes_waits: bool = False  # the figures are of wall time without waits for a core
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,9 +135,10 @@ def beside_load(tests, *, is_supported):
     return [
         replace(
             test,
-            foreign_share=0.5,
             unqueued=tuple(
-                UnqueuedDifference(low=each, high=each, queued_share=0.5, foreign_share=0.5)
+                UnqueuedDifference(
+                    low=each, high=each, level_s=1.0, queued_share=0.5, foreign_share=0.5
+                )
                 for each in changes[test.workload]
             ),
         )

@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import (
+    COLD_START,
+    COMPILE_TIME,
+    METRICS,
+    PEAK_MEMORY,
+    STEP_TIME,
+    STEP_TIME_P95,
+    STEP_TIME_P99,
+)
 from perfledger_baselines.judging.verdict import (
     EffectEstimate,
     Outcome,
@@ -49,8 +57,8 @@ def test_the_interval_that_is_shown_is_the_one_that_decided(outcome):
     assert replace(VERDICT, outcome=outcome).shown_estimate is None
 
 
-def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
-    """A wall time of -4.7 % whose part without the wait for a core is -3.6 to +0.9 %."""
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_where_load_counts_a_verdict_says_whether_its_figures_have_the_waits(metric):
     estimate = EffectEstimate(
         base=0.0149,
         head=0.0142,
@@ -63,22 +71,17 @@ def test_a_change_outside_of_the_interval_that_decided_is_not_shown_beside_it():
         p_value=0.27,
         smallest_detectable=0.27,
     )
-    settled_verdict = replace(
-        VERDICT, outcome=Outcome.UNCHANGED, estimate=estimate, queued_share=0.1
-    )
-    stored = replace(settled_verdict, queued_share=None)
+    quiet = replace(VERDICT, metric=metric, estimate=estimate)
+    loaded = replace(quiet, queued_share=0.1)
+    unknown = replace(loaded, estimate=None)
 
-    for verdict in (settled_verdict, stored):
-        assert verdict.shown_estimate.low < verdict.shown_estimate.change < 0
-        assert verdict.shown_estimate.change == pytest.approx(-0.0138, abs=1e-4)
-        assert verdict.excludes_waits
-    undecided = replace(settled_verdict, outcome=Outcome.UNDECIDED)
-    assert undecided.shown_estimate.change == -0.047
-    assert not undecided.excludes_waits
-    for end in (-0.036, 0.009):
-        at_an_end = replace(settled_verdict, estimate=replace(estimate, change=end))
-        assert at_an_end.shown_estimate.change == end
-        assert not at_an_end.excludes_waits
+    assert loaded.excludes_waits is (metric is STEP_TIME)
+    assert loaded.includes_waits is (
+        metric in {STEP_TIME_P95, STEP_TIME_P99, COLD_START, COMPILE_TIME}
+    )
+    for verdict in (quiet, unknown):
+        assert not verdict.excludes_waits
+        assert not verdict.includes_waits
 
 
 def test_there_are_five_outcomes():

@@ -90,7 +90,7 @@ def noisy(make):
         make.TRANSFORMER,
         STEP_TIME,
         Outcome.UNCHANGED,
-        (0.0291, 0.0269),
+        (0.0251, 0.0253),
         pairs=8,
         reason="unchanged by CPU time: wall time was too noisy under load (steps waited 12 % of it "
         "for a core; the rest of it and CPU time are within ±5 % after 8 pairs)",

@@ -177,7 +177,7 @@ def _change_phrase(row: VerdictTableRow) -> str:
     """
     if row.kind is MetricKind.KERNEL:
         return f"{row.workload}: {row.reason.partition(';')[0]}"
-    figures = f" ({_figures(row)})"
+    figures = f" ({_figures(row)}{f' {row.basis}' if row.basis else ''})"
     size, is_more = row.change.lstrip("+-"), row.change.startswith("+")
     if row.change == size:
         return f"{row.workload}: {row.metric} has changed{figures}"

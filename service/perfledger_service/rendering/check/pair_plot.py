@@ -37,11 +37,7 @@ def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | 
     `margin` is relative: smaller changes count as unchanged.
     """
     estimate = verdict.shown_estimate
-    changes = {
-        number: head / base - 1
-        for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
-        if base is not None and head is not None and base > 0
-    }
+    changes = test.changes(without_waits=verdict.excludes_waits)
     if estimate is None or not changes:
         return None
     marks = (*changes.values(), estimate.low, estimate.change, estimate.high, -margin, margin, 0.0)

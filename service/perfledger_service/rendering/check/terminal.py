@@ -129,7 +129,7 @@ def _pictures(
         estimate = verdict.shown_estimate
         if verdict.workload != workload or estimate is None or is_quiet or test is None:
             continue
-        changes = [head / base - 1 for base, head in test.pairs]
+        changes = tuple(test.changes(without_waits=verdict.excludes_waits).values())
         margin = report.plan.margin_of(workload)
         picture = interval_text(estimate, margin=margin, changes=changes)
         if picture:

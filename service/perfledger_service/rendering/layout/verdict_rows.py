@@ -32,7 +32,7 @@ class VerdictTableRow:
     head: str
     change: str
     interval: str
-    basis: str  # what the change refers to if not to `base` and `head`, else ""
+    basis: str  # what the figures are of if that is not plain, else ""
     detectable: str
     pairs: str
     needed: str  # pairs that detect a change of the plan's margin
@@ -44,7 +44,7 @@ class VerdictTableRow:
     reason: str
     is_warning: bool
     has_states: bool  # runs fall into two states: the reason says how often
-    is_settled: bool  # by CPU time, because load made wall time too noisy: the reason says so
+    is_beside_load: bool  # that counts: the reason says how much steps waited
     is_early: bool  # changed after fewer pairs than a test needs: the reason says why
     has_kernels: bool  # some of which changed: the reason names them
     kind: MetricKind
@@ -108,7 +108,7 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
         if row.outcome is Outcome.UNDECIDED
         or row.is_warning
         or row.has_states
-        or row.is_settled
+        or row.is_beside_load
         or row.is_early
         or row.has_kernels
     )
@@ -324,7 +324,7 @@ def _verdict_row(
         change = number_format.change(estimate.change, estimate.low, estimate.high)
         if estimate.low == estimate.high:  # counted, not estimated
             change = (change[0], "")
-        basis = vocabulary.change_basis(estimate, excludes_waits=verdict.excludes_waits)
+        basis = vocabulary.change_basis(verdict)
         detectable = number_format.share(estimate.smallest_detectable)
         pairs = str(estimate.pairs)
         p_value = rounding.probability(verdict.adjusted_p)
@@ -355,7 +355,7 @@ def _verdict_row(
         ),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
-        is_settled=verdict.queued_share is not None and verdict.outcome is Outcome.UNCHANGED,
+        is_beside_load=verdict.queued_share is not None,
         is_early=_is_early(verdict),
         has_kernels=verdict in report.kernel_changes,
         kind=metric.kind,

@@ -24,7 +24,7 @@ from perfledger.profile import Bucket, Compilation
 from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, VerdictExplanation
 from perfledger_baselines.judging.judge import is_trade
-from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck.classification import Bottleneck
@@ -46,6 +46,7 @@ OUTCOME_ORDER = (
 
 # What a change refers to if CPU time settled the verdict under load.
 WITHOUT_WAITS = "without waits for a core"
+WITH_WAITS = "with waits for a core"
 
 # Figures of these units include the unit; any other unit is shown beside the figure.
 _FIGURES = {
@@ -205,14 +206,17 @@ def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 
-def change_basis(estimate: EffectEstimate, *, excludes_waits: bool) -> str:
-    """Return what a change refers to if the shown values do not have it, else "".
+def change_basis(verdict: Verdict) -> str:
+    """Return what a change is of if that is not plain, else "".
 
-    A change without waits for a core refers to a part of the wall times shown. The change of
+    On a busy machine the figures of wall times may be without waits for a core. The change of
     kernels is the mean of their pairs, while the values are of the median pair.
     """
-    if excludes_waits:
-        return WITHOUT_WAITS
+    estimate = verdict.shown_estimate
+    if estimate is None:
+        return ""
+    if verdict.excludes_waits or verdict.includes_waits:
+        return WITHOUT_WAITS if verdict.excludes_waits else WITH_WAITS
     is_known = estimate.base > 0 and math.isfinite(estimate.head) and math.isfinite(estimate.change)
     ratio = estimate.head / estimate.base - 1 if is_known else estimate.change
     is_same = abs(ratio - estimate.change) <= max(_SAME_CHANGE, _SAME_SHARE * abs(estimate.change))

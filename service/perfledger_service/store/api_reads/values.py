@@ -87,9 +87,9 @@ class RunRead:
 class VerdictRead:
     """How one metric of one workload was judged; base and head are in the unit.
 
-    `change` is head / base - 1, between `low` and `high`. Where it `excludes_waits` for a core, it
-    is of the rest of the wall times, and not of `base` and `head`. What was not measured is null,
-    and `reason` says why.
+    `change` is head / base - 1, between `low` and `high`. On a busy machine the figures may be of
+    wall time without waits for a core (`excludes_waits`). What was not measured is null, and
+    `reason` says why.
     """
 
     run_id: str

@@ -15,12 +15,12 @@ from perfledger_baselines.estimation.rank_times import (
     rank_spread,
     scaling_efficiency,
 )
-from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.slow_steps import slow_step_warnings
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import gain_warnings
 from perfledger_baselines.judging.work_limits import limits_of
+from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
 from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from perfledger.metrics import SM_ACTIVE, STEP_TIME
-from perfledger_baselines.judging.decision import ROUNDING, decide_unpaired
+from perfledger_baselines.judging.decision import decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.decision_rule import ROUNDING, DecisionRule
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult, exact_result
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest

@@ -140,14 +140,16 @@ def test_reasons_are_for_what_is_uncertain_or_was_decided_early(reports, make):
     ]
 
 
-def test_what_cpu_time_settled_says_so(reports, make):
-    proven = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
-    settled_verdict = replace(proven, workload=make.RESNET, queued_share=0.3)
-    report = replace(reports["undecided"], verdicts=(proven, settled_verdict))
+@pytest.mark.parametrize("outcome", [Outcome.UNCHANGED, Outcome.REGRESSED, Outcome.IMPROVED])
+def test_what_other_load_has_a_part_in_says_so(reports, make, outcome):
+    proven = make.verdict(make.GPT, make.STEP_TIME, outcome, (1.0, 1.0))
+    beside_load = replace(proven, workload=make.RESNET, queued_share=0.3)
+    report = replace(reports["undecided"], verdicts=(proven, beside_load))
 
     rows = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
 
-    assert [(row.workload, row.word) for row in rows] == [(make.RESNET, "unchanged")]
+    assert [(row.workload, row.word) for row in rows] == [(make.RESNET, str(outcome))]
+    assert rows[0].basis == "without waits for a core"
 
 
 def test_rows_are_grouped_by_workload_in_their_order(reports, make):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger import step_work
-from perfledger.metrics import METRICS, OPTIONAL_METRICS
+from perfledger.metrics import CPU_TIME, METRICS, OPTIONAL_METRICS, STEP_TIME, STEP_TIME_P95
 from perfledger.profile import Bucket
 from perfledger.records import FailureReason
 from perfledger_baselines.judging.explanation import DecidedBy, VerdictExplanation
@@ -207,8 +207,23 @@ def test_a_change_that_the_figures_do_not_have_says_what_it_is_of(make, head, ch
     verdict = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNDECIDED, (1.0, 1.0))
     estimate = replace(verdict.estimate, head=head, change=change)
 
-    assert vocabulary.change_basis(estimate, excludes_waits=False) == basis
-    assert vocabulary.change_basis(estimate, excludes_waits=True) == "without waits for a core"
+    assert vocabulary.change_basis(replace(verdict, estimate=estimate)) == basis
+
+
+@pytest.mark.parametrize(
+    ("metric", "basis"),
+    [
+        (STEP_TIME, "without waits for a core"),
+        (STEP_TIME_P95, "with waits for a core"),
+        (CPU_TIME, ""),
+    ],
+)
+def test_figures_of_a_busy_machine_say_whether_they_have_the_waits(make, metric, basis):
+    verdict = make.verdict(make.GPT, metric, Outcome.REGRESSED, (1.0, 1.1))
+
+    assert vocabulary.change_basis(replace(verdict, queued_share=0.3)) == basis
+    assert vocabulary.change_basis(verdict) == ""
+    assert vocabulary.change_basis(replace(verdict, queued_share=0.3, estimate=None)) == ""
 
 
 @pytest.mark.parametrize(
