@@ -36,6 +36,7 @@ from perfledger_baselines.history.segmentation.changepoints import (
     SearchedRow,
     search_rows,
 )
+from perfledger_baselines.history.segmentation.noise import MOST_DEPENDENT
 
 # Relative; as in A/B judging. A smaller change is not worth investigating, however certain it is.
 MIN_CHANGE = 0.003
@@ -54,6 +55,14 @@ MAX_EXCURSION = 7
 
 # An excursion came back if less than half of it remains.
 RETURNED = 0.5
+
+# Fewest observations in a row that are one excursion even if none of them is a spike. One or two
+# are so far off in any noise.
+MIN_RUN = 3
+
+# Standard deviations that each of them is off, on the same side. With three there are twice as many
+# in bursts and two states.
+RUN_SPREADS = 3.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +135,13 @@ def remove_transients(row: SearchedRow, *, floor: float) -> StableRow:
         places = places[is_kept]
         levels, errors = row.levels[None, is_kept], row.errors[None, is_kept]
         row = search_rows(levels, errors, floors=np.array([floor]))[0]
-    excursions += _spikes(row, places, floor=floor)
+    runs = list(_runs(row, places, floor=floor))
+    excursions += runs
+    excursions += (
+        spike
+        for spike in _spikes(row, places, floor=floor)
+        if not any(run.first <= spike.last and spike.first <= run.last for run in runs)
+    )
     level = first_level_shift(row, floor=floor)
     return StableRow(
         row=row if level is None else replace(row, shifts=(level, *row.shifts)),
@@ -168,6 +183,30 @@ def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Exc
         )
         if abs(step) >= floor:
             yield Excursion(first=int(places[first]), last=int(places[stop - 1]), step=step)
+
+
+def _runs(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Excursion]:
+    """Yield short runs of observations that are off on the same side.
+
+    They are too few for two changes, and may be no spikes. Beside a change, or at either end, a run
+    has not left a level and come back to it. Noise close to a random walk has no level.
+    """
+    if row.dependence > MOST_DEPENDENT:
+        return
+    flat = row.levels - row.slope * (np.arange(len(row.levels)) - (len(row.levels) - 1) / 2)
+    bounds = [0, *(shift.place for shift in row.shifts), len(flat)]
+    for begin, end in pairwise(bounds):
+        off = flat[begin:end] - np.median(flat[begin:end])
+        is_far = (np.abs(off) > max(RUN_SPREADS * row.sd, floor)) | row.is_spike[begin:end]
+        side = np.where(is_far, np.sign(off), 0.0)
+        edges = np.flatnonzero(np.diff(side, prepend=0.0, append=0.0))
+        for first, stop in pairwise(edges.tolist()):
+            is_inside = first > 0 and stop < end - begin
+            if side[first] and is_inside and MIN_RUN <= stop - first <= MAX_EXCURSION:
+                step = float(np.mean(off[first:stop]))
+                yield Excursion(
+                    first=int(places[begin + first]), last=int(places[begin + stop - 1]), step=step
+                )
 
 
 def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:

@@ -242,7 +242,7 @@ def test_excursions_are_told_from_the_step_beside_them(make):
     assert (change.low, change.high) == pytest.approx((0.0176077084, 0.0218767686), rel=1e-7)
     assert [(each.first, each.last) for each in findings.transients] == [(60, 63), (110, 110)]
     assert [each.change for each in findings.transients] == pytest.approx(
-        [0.0816951044, 0.2193345093], rel=1e-7
+        [0.0825851097, 0.2193345093], rel=1e-7
     )
 
 

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from perfledger_baselines.history.detection.changes import SeriesFindings
-from perfledger_baselines.history.detection.detect import detect
+from perfledger_baselines.history.detection.detect import detect, detect_many
 from perfledger_baselines.history.detection.series_analysis import (
     MAX_EXCURSION,
+    MIN_RUN,
+    RUN_SPREADS,
     remove_transients,
 )
 from perfledger_baselines.history.segmentation.changepoints import search_rows
@@ -42,6 +46,95 @@ def test_an_odd_last_value_has_not_come_back_yet(make):
     values[-1] *= 1.3
 
     assert detect(values) == NOTHING
+
+
+@pytest.mark.parametrize("count", [25, 60, 100])
+@pytest.mark.parametrize("length", [MIN_RUN, 4])
+def test_a_run_too_short_for_two_changes_is_a_transient(make, count, length):
+    levels = make.noise(count, seed=13)
+    middle = count // 2
+    levels[middle : middle + length] += 0.2
+
+    history = detect(make.series(levels))
+
+    assert history.changes == ()
+    (transient,) = history.transients
+    assert (transient.first, transient.last) == (middle, middle + length - 1)
+    assert transient.change == pytest.approx(0.22, abs=0.02)
+
+
+def test_such_runs_of_short_series_are_transients(make):
+    series = []
+    for seed in range(20):
+        for length in (3, 4):
+            levels = make.noise(25, seed=seed)
+            levels[11 : 11 + length] += np.log1p(0.2)
+            series.append(make.series(levels))
+
+    histories = detect_many(series)
+
+    assert sum(bool(history.transients) for history in histories) >= 38
+    assert sum(bool(history.changes) for history in histories) <= 1
+
+
+def quiet_row(**values):
+    """Return a searched row of nothing, with a standard deviation of one percent."""
+    rows = search_rows(np.zeros((1, 100)), np.zeros((1, 100)), floors=np.array([0.003]))
+    return replace(rows[0], sd=0.01, **values)
+
+
+def runs_in(row):
+    excursions = remove_transients(row, floor=0.003).excursions
+    return [(each.first, each.last) for each in excursions]
+
+
+@pytest.mark.parametrize(
+    ("first", "odd", "is_transient"),
+    [
+        pytest.param(40, [RUN_SPREADS + 0.1] * MIN_RUN, True, id="enough"),
+        pytest.param(40, [-RUN_SPREADS - 0.1] * MIN_RUN, True, id="enough below"),
+        pytest.param(40, [RUN_SPREADS - 0.1] * MIN_RUN, False, id="not far enough"),
+        pytest.param(40, [RUN_SPREADS + 0.1] * (MIN_RUN - 1), False, id="too few"),
+        pytest.param(40, [RUN_SPREADS + 0.1] * MAX_EXCURSION, True, id="as many as may be"),
+        pytest.param(40, [RUN_SPREADS + 0.1] * (MAX_EXCURSION + 1), False, id="too many"),
+        pytest.param(40, [4.0, -4.0, 4.0], False, id="on both sides"),
+        pytest.param(0, [RUN_SPREADS + 0.1] * MIN_RUN, False, id="at the beginning"),
+        pytest.param(97, [RUN_SPREADS + 0.1] * MIN_RUN, False, id="at the end"),
+    ],
+)
+def test_a_run_is_off_on_one_side_by_enough(first, odd, is_transient):
+    levels = np.zeros(100)
+    levels[first : first + len(odd)] = 0.01 * np.array(odd)
+
+    assert runs_in(quiet_row(levels=levels)) == [(first, first + len(odd) - 1)] * is_transient
+
+
+@pytest.mark.parametrize(("size", "is_transient"), [(0.0029, False), (0.0031, True)])
+def test_a_run_is_off_by_at_least_the_smallest_change(size, is_transient):
+    levels = np.zeros(100)
+    levels[40:43] = size
+
+    row = replace(quiet_row(levels=levels), sd=0.0001)
+
+    assert runs_in(row) == [(40, 42)] * is_transient
+
+
+@pytest.mark.parametrize(("dependence", "is_transient"), [(0.75, False), (0.7, True)])
+def test_a_run_in_a_random_walk_is_no_transient(dependence, is_transient):
+    levels = np.zeros(100)
+    levels[40:43] = 0.1
+
+    row = quiet_row(levels=levels, dependence=dependence)
+
+    assert runs_in(row) == [(40, 42)] * is_transient
+
+
+def test_a_run_of_which_some_are_spikes_is_one_transient():
+    levels, is_spike = np.zeros(100), np.zeros(100, dtype=np.bool_)
+    levels[40:44] = 0.1
+    is_spike[39:43] = True  # the running median leaves the level too early
+
+    assert runs_in(quiet_row(levels=levels, is_spike=is_spike)) == [(40, 43)]
 
 
 def test_a_spike_smaller_than_the_smallest_change_is_not_told(make):
