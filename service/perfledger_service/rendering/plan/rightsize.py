@@ -142,7 +142,7 @@ def _open_range(sizing: SizingResult) -> str:
         many = "replica" if counts == [1] else "replicas"
         name = "" if len(by_setting) == 1 else f" of {setting_name(plans[0].setting, sizing)}"
         ranges.append(f"{numbers} {many}{name}")
-    is_one = len(sizing.rivals) == 1
+    is_one = [each.option.plan.replicas for each in sizing.rivals] == [1]
     words = f"{', '.join(ranges)} {'is' if is_one else 'are'} open"
     if sizing.next_measurement is None:
         return words
