@@ -28,7 +28,8 @@ from perfledger_cost_models.prices.mig_profiles import WHOLE_GPU_MILLI, mig_mill
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
 from perfledger_profiles.parsing.text_table import table_rows
 
-_JOB_NAME = "JobName"
+# Texts of users, by how often they contain the delimiter.
+_TEXTS = ("JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir")
 _NO_TIME = frozenset({"", "Unknown", "None"})  # not begun, or not ended
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6})(?:\.\d+)?")
 _AMOUNT = re.compile(
@@ -168,16 +169,43 @@ def duration_s(text: str) -> float | None:
 
 
 def _cells(cells: list[str], header: Sequence[str], where: str) -> Mapping[str, str]:
-    """Return cells by column; a job's name may contain the delimiter, which is not escaped."""
+    """Return cells by column; one text may contain the delimiter, which is not escaped.
+
+    Of several columns of text it is the first one that leaves times and amounts in their columns.
+    """
     extra = len(cells) - len(header)
-    if extra > 0 and _JOB_NAME in header:
-        first = header.index(_JOB_NAME)
-        last = first + extra + 1
-        cells = [*cells[:first], "|".join(cells[first:last]), *cells[last:]]
-    if len(cells) != len(header):
+    texts = [header.index(column) for column in _TEXTS if column in header]
+    if extra < 0 or (extra and not texts):
         msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
         raise UsageFileError(msg)
-    return dict(zip(header, cells, strict=True))
+    if not extra:
+        return dict(zip(header, cells, strict=True))
+    rows: list[Mapping[str, str]] = []
+    for first in texts:
+        last = first + extra + 1
+        whole_row = [*cells[:first], "|".join(cells[first:last]), *cells[last:]]
+        rows.append(dict(zip(header, whole_row, strict=True)))
+    if len(rows) == 1:
+        return rows[0]
+    intact = next((row for row in rows if _is_plausible(row, where)), None)
+    if intact is None:
+        msg = (
+            f"{where}: {len(cells)} cells for {len(header)} columns, because texts contain the "
+            "delimiter: export it without SubmitLine and comments"
+        )
+        raise UsageFileError(msg)
+    return intact
+
+
+def _is_plausible(row: Mapping[str, str], where: str) -> bool:
+    """Return whether a row has times, amounts and a job's number where its columns say so."""
+    try:
+        for column in ("Submit", "Eligible", "Start", "End"):
+            _time(row.get(column, ""), where)
+    except UsageFileError:
+        return False
+    amounts = (row.get(column, "") for column in ("AllocTRES", "ReqTRES"))
+    return row["JobID"][:1].isdecimal() and all("=" in each or not each for each in amounts)
 
 
 def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:

@@ -185,3 +185,33 @@ def test_a_job_without_any_time_is_no_run_and_may_appear_twice():
     timeless = row(Submit="", Start="", End="")
 
     assert len(read(timeless, timeless)) == 2
+
+
+PIPES = "JobID|JobName|Submit|Start|End|AllocTRES|SubmitLine|Comment|State\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "submit_line", "comment"),
+    [
+        ("a|b", "sbatch", ""),
+        ("train", "sbatch --wrap=env | grep SLURM | sort", ""),
+        ("train", "sbatch", "see | below"),
+    ],
+)
+def test_one_text_of_a_row_may_contain_the_delimiter(name, submit_line, comment):
+    moments = "2026-09-01T00:00:00|2026-09-01T01:00:00|2026-09-01T02:00:00"
+    row = f"7|{name}|{moments}|gres/gpu=8|{submit_line}|{comment}|COMPLETED\n"
+
+    (job,) = sacct_rows(PIPES + row, "sacct.txt", ("JobID",))
+
+    assert job.span() == (1_788_224_400.0, 1_788_228_000.0)
+    assert (job.get("AllocTRES"), job.get("State")) == ("gres/gpu=8", "COMPLETED")
+    assert job.get("JobName") == name
+
+
+def test_two_texts_with_the_delimiter_are_refused():
+    moments = "2026-09-01T00:00:00|2026-09-01T01:00:00|2026-09-01T02:00:00"
+    row = f"7|a|b|{moments}|gres/gpu=8|env | sort||COMPLETED\n"
+
+    with pytest.raises(UsageFileError, match="11 cells for 9 columns, because texts contain"):
+        tuple(sacct_rows(PIPES + row, "sacct.txt", ("JobID",)))
