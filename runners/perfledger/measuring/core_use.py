@@ -124,7 +124,8 @@ class CoreUse:
     """A process's use of the host's cores during its steps.
 
     `cpu_time_s` is per step, one reading per turn, or one in all. It is empty if it cannot be
-    measured well enough; `left_out` then has the reason and the number of readings.
+    measured well enough; `left_out` then has the reason and the number of readings. Steps that are
+    too short for it have `times`, of which a part is the harness's.
     """
 
     active: float = 0.0  # share of the usable cores' time, at most 1
@@ -280,7 +281,9 @@ class CoreWatch:
             leftover_s=self._leftover_s(total.steps),
         )
         if flaw:
-            return replace(use, left_out={flaw: len(turns) or 1})
+            # The waits of short steps are known, though not which CPU time is the harness's.
+            times = _core_times(blocks) if flaw == TOO_SHORT else CoreTimes()
+            return replace(use, left_out={flaw: len(turns) or 1}, times=times)
         return replace(
             use,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),

@@ -264,8 +264,8 @@ def _check_run(run: Run, ids: Collection[str], metrics: dict[str, Metric]) -> No
         is_fine = is_possible(metrics[name], samples)
         require(is_fine, f"samples.{name}: an impossible reading")
     readings = len(run.samples.get(CPU_TIME.name, ()))
-    is_fine = are_possible(run.core_times, readings=readings)
-    require(is_fine, "core_times: impossible, or not one for each CPU time")
+    is_fine = are_possible(run.core_times, readings=readings, turns=len(run.turns))
+    require(is_fine, "core_times: impossible, or not one for each CPU time or turn")
 
 
 def _check_devices(run: Run) -> None:

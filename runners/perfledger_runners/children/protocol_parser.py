@@ -362,7 +362,8 @@ def _check_run(message: RunMessage) -> None:
     if not fit_together(message.rank_times_s, message.samples.get(STEP_TIME.name, ())):
         msg = "a run whose step times are not those of its slowest ranks"
         raise GarbageError(msg)
-    if not are_possible(message.core_times, readings=len(message.samples.get(CPU_TIME.name, ()))):
+    readings = len(message.samples.get(CPU_TIME.name, ()))
+    if not are_possible(message.core_times, readings=readings, turns=len(message.turns)):
         msg = "a run with impossible core times"
         raise GarbageError(msg)
     if not are_possible_memories(message.memory):

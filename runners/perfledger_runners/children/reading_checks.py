@@ -30,13 +30,15 @@ def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
     return may_be_zero or samples.count(0.0) <= MAX_LEFT_OUT * len(samples)
 
 
-def are_possible(times: CoreTimes, *, readings: int) -> bool:
+def are_possible(times: CoreTimes, *, readings: int, turns: int) -> bool:
     """Return whether there are as many core times as readings of CPU time, or none.
 
-    A step cannot wait longer than it takes.
+    Without such readings, because the steps are too short, there is one for each turn, or one in
+    all. A step cannot wait longer than it takes.
     """
     columns = (times.elapsed_s, times.queued_s, times.helpers_s)
-    if {len(column) for column in columns} not in ({0}, {readings}):
+    counts = (0, readings) if readings else (0, 1, turns)
+    if {len(column) for column in columns} not in [{count} for count in counts]:
         return False
     is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
     waits = zip(times.queued_s, times.elapsed_s, strict=True)

@@ -230,3 +230,23 @@ def test_a_fiftieth_of_the_time_is_load(verdicts_of, waits, outcome):
     base, head = (Step(own_queue=each) for each in waits)
 
     assert verdicts_of(base, head, load=0.0)[STEP_TIME].outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("sides", "outcome"),
+    [
+        pytest.param((Step(), UNLUCKY), Outcome.UNDECIDED, id="a longer wait"),
+        pytest.param((Step(), Step(cpu=0.06)), Outcome.REGRESSED, id="more work"),
+        pytest.param((Step(), Step(off=0.03)), Outcome.REGRESSED, id="a sleep"),
+    ],
+)
+def test_steps_without_cpu_time_need_support_too(verdicts_of, sides, outcome):
+    """Those that are too short for it: of them the waits are known."""
+
+    def without_cpu_time(run):
+        return replace(run, samples={STEP_TIME.name: run.samples[STEP_TIME.name]})
+
+    verdicts = verdicts_of(*sides, load=0.3, change=without_cpu_time)
+
+    assert verdicts[STEP_TIME].outcome is outcome
+    assert CPU_TIME not in verdicts

@@ -51,14 +51,24 @@ def core_times(elapsed=1.0, queued=0.5, helpers=2.0):
     [(core_times(), 1), (core_times(queued=1.0), 1), (CoreTimes(), 1), (CoreTimes(), 0)],
 )
 def test_core_times_are_one_for_each_cpu_time_or_none(times, readings):
-    assert are_possible(times, readings=readings)
+    assert are_possible(times, readings=readings, turns=0)
+
+
+@pytest.mark.parametrize(("turns", "count"), [(0, 1), (1, 1), (3, 3), (3, 1)])
+def test_steps_that_are_too_short_for_cpu_time_have_core_times_of_their_turns(turns, count):
+    column = (1.0,) * count
+    times = CoreTimes(elapsed_s=column, queued_s=column, helpers_s=column)
+
+    assert are_possible(times, readings=0, turns=turns)
+    more = CoreTimes(elapsed_s=column * 2, queued_s=column * 2, helpers_s=column * 2)
+    assert not are_possible(more, readings=0, turns=turns)
+    assert not are_possible(times, readings=count + 1, turns=turns)
 
 
 @pytest.mark.parametrize(
     ("times", "readings"),
     [
         pytest.param(core_times(), 2, id="too few"),
-        pytest.param(core_times(), 0, id="of no CPU time"),
         pytest.param(CoreTimes(elapsed_s=(1.0,)), 1, id="a column is missing"),
         pytest.param(core_times(queued=1.1), 1, id="a wait longer than the step"),
         pytest.param(core_times(helpers=-1.0), 1, id="negative"),
@@ -67,7 +77,7 @@ def test_core_times_are_one_for_each_cpu_time_or_none(times, readings):
     ],
 )
 def test_core_times_that_no_step_has_are_impossible(times, readings):
-    assert not are_possible(times, readings=readings)
+    assert not are_possible(times, readings=readings, turns=1)
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,9 @@ def test_time_between_steps_is_not_taken_for_theirs(timed_s, readings):
     clocks.block(100, wall=1.0, cpu=1.0)
 
     use = clocks.watch.use((timed_s,), settling_s=0.0, turns=(1,))
-
     assert len(use.cpu_time_s) == readings
     assert use.left_out == ({} if readings else {TOO_SHORT: 1})
+    assert use.times.elapsed_s == (0.01,)
 
 
 @pytest.mark.parametrize(("reading_s", "readings"), [(0.001, 3), (0.0009, 0)])
@@ -142,6 +142,7 @@ def test_the_wait_for_a_core_between_long_readings_is_not_the_harness(reading_s,
 
     assert len(use.cpu_time_s) == readings
     assert use.left_out == ({} if readings else {TOO_SHORT: 3})
+    assert use.times.queued_s == pytest.approx((2 * reading_s,) * 3)
 
 
 @pytest.mark.parametrize("is_before", [True, False])
