@@ -64,6 +64,7 @@ class FirstScreen:
     failure: str  # in the words of the failed program: untrusted
     where: tuple[SourceLine, ...]
     actions: tuple[str, ...]
+    typed: tuple[str, ...]  # commands and settings that the actions quote
     commands: tuple[CommandHint, ...]  # comments that the service carries out
     names: tuple[str, ...]  # untrusted texts that the sentences quote
 
@@ -87,10 +88,12 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
         if row and block and explanation
         else (),
         actions=steps.sentences,
+        typed=steps.typed,
         commands=command_hints(report, every),
         names=(
             *provenance_facts.untrusted_names(report),
             *_cause_names(explanation),
+            *steps.typed,
             *steps.quotes,
         ),
     )

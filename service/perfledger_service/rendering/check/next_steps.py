@@ -30,6 +30,7 @@ from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import Conclusion, Report
 
 _RERUN = "/perfledger rerun"
+_DOCTOR = "perfledger bench doctor"
 _NO_ADVICE = ""
 _MAX_COMMAND = 240  # characters that fit in a sentence
 # A budget is in whole minutes, with some slack over the pairs' duration so far.
@@ -97,7 +98,8 @@ class NextSteps:
     """What to do, in sentences, and the texts that they quote in full."""
 
     sentences: tuple[str, ...] = ()
-    quotes: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()  # commands and settings
+    quotes: tuple[str, ...] = ()  # others, which are words of the machine or the code
 
 
 def next_steps(report: Report, rows: Sequence[VerdictTableRow]) -> NextSteps:
@@ -150,7 +152,7 @@ def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> Next
         "side is installed with its own requirements; if it is the repository's own, add its "
         "folder to import_paths"
     )
-    return NextSteps((sentence,), (module,))
+    return NextSteps((sentence,), quotes=(module,))
 
 
 def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> Failure | None:
@@ -169,11 +171,12 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
     )
     why = explain_verdict(verdict, report.plan)
     sentences: list[str] = []
+    typed: list[str] = []
     quotes: list[str] = []
     if why.pairs_needed is not None:
         sentence, command = _more_pairs(report, verdict, why.pairs_needed)
         sentences.append(sentence)
-        quotes += [command] * bool(command)
+        typed += [command] * bool(command)
     if why.decided_by in {DecidedBy.NOISE, DecidedBy.LOAD, DecidedBy.KERNEL_WINDOWS}:
         for text, quote in _quieter(report):
             sentences.append(text)
@@ -185,8 +188,8 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
             sentences.append(
                 f"or decide that changes within the interval do not matter here: {setting}"
             )
-            quotes.append(setting)
-    return NextSteps(tuple(sentences), tuple(quotes))
+            typed.append(setting)
+    return NextSteps(tuple(sentences), (*typed, _DOCTOR), tuple(quotes))
 
 
 def _quieter(report: Report) -> Iterator[tuple[str, str]]:
@@ -199,7 +202,7 @@ def _quieter(report: Report) -> Iterator[tuple[str, str]]:
     noisy = (one for one in report.host_findings if one.level is FindingLevel.NOISY and one.advice)
     finding = next(noisy, None)
     if finding is None:
-        yield "run perfledger bench doctor on that machine to find what disturbs it", _NO_ADVICE
+        yield f"run {_DOCTOR} on that machine to find what disturbs it", _NO_ADVICE
         return
     yield (
         f"make the machine quieter ({finding.name}: {finding.detail}): {finding.advice}",

@@ -6,7 +6,7 @@ Text from a pull request (names, parameters, errors, logs, commit subjects) pass
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate, groupby
 from urllib.parse import quote
 
@@ -116,10 +116,7 @@ def prose(
     """
     line = clean(text, limit=limit)
     cleaned = {clean(name, limit=limit) for name in names if name}
-    quotes = sorted((name for name in cleaned if name in line), key=len, reverse=True)
-    # Whole words only: two adjacent spans would become one.
-    alternatives = "|".join((*map(re.escape, quotes), _QUOTED))
-    parts = re.split(rf"(?<!\S)({alternatives})(?=[,.;:]*(?:\s|$))", line)
+    parts = _around_names(line, cleaned, _QUOTED)
     return "".join(
         _quoted_span(part, is_name=part in cleaned, limit=limit, in_table=in_table)
         if index % 2
@@ -147,11 +144,16 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     return statement[:1].upper() + statement[1:] if is_word else statement
 
 
-def html_sentence(text: str, *, limit: int = MAX_PROSE) -> Markup:
-    """Return `clean_sentence` as HTML, with what stands between backticks as code."""
-    parts = _QUOTED_IN_HTML.split(clean_sentence(text, limit=limit))
+def html_sentence(text: str, *, typed: Sequence[str] = (), limit: int = MAX_PROSE) -> Markup:
+    """Return `clean_sentence` as HTML, with what stands between backticks as code.
+
+    So is what the sentence quotes of `typed`: commands and settings, which pages offer to copy.
+    """
+    line = clean_sentence(text, limit=limit)
+    cleaned = {clean(one, limit=limit) for one in typed if one}
+    parts = _around_names(line, cleaned)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if index % 2 else part
+        Markup('<code class="typed">{}</code>').format(part) if index % 2 else _html_quotes(part)
         for index, part in enumerate(parts)
     )
 
@@ -190,6 +192,27 @@ def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     lines = text[-4 * max_characters :].splitlines()[-max_lines:]
     end = "\n".join(_visible(line).rstrip() for line in lines)[-max_characters:]
     return end.strip("\n") or EMPTY
+
+
+def _around_names(line: str, names: Collection[str], *patterns: str) -> list[str]:
+    """Return the text before, in, between and after names, of which every second is a name.
+
+    The longest name comes first. Whole words only: two adjacent code spans would become one.
+    """
+    quotes = sorted((name for name in names if name in line), key=len, reverse=True)
+    alternatives = "|".join((*map(re.escape, quotes), *patterns))
+    if not alternatives:
+        return [line]
+    return re.split(rf"(?<!\S)({alternatives})(?=[,.;:]*(?:\s|$))", line)
+
+
+def _html_quotes(text: str) -> Markup:
+    """Return a text as HTML, with what stands between backticks as code."""
+    parts = _QUOTED_IN_HTML.split(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part
+        for index, part in enumerate(parts)
+    )
 
 
 def _with_full_stop(text: str) -> str:

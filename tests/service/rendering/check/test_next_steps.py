@@ -40,7 +40,7 @@ def test_a_result_that_more_pairs_settle_has_the_command_with_their_number_and_t
         f"measure 60 pairs: {command}, or set max_pairs and budget in the configuration of the "
         "default branch"
     )
-    assert command in steps_of(report).quotes
+    assert command in steps_of(report).typed
 
 
 def test_as_many_pairs_as_were_planned_need_a_longer_budget_alone(reports):
@@ -162,6 +162,7 @@ def test_where_no_number_of_pairs_helps_the_setting_that_adds_noise_is_named(rep
     assert steps_of(replace(report, host_findings=())).sentences == (
         "run perfledger bench doctor on that machine to find what disturbs it",
     )
+    assert "perfledger bench doctor" in steps_of(replace(report, host_findings=())).typed
 
 
 def test_noise_around_no_change_says_which_margin_the_pairs_would_prove(reports, make):

@@ -263,11 +263,19 @@ def test_a_sentence_of_a_page_has_what_it_quotes_as_code(text, expected):
     assert html_sentence(text) == expected
 
 
+def test_a_sentence_of_a_page_marks_the_whole_words_that_the_reader_types():
+    text = html_sentence(
+        "run a --b 'c d', or set margin = 0.2.", typed=("a --b 'c d'", "margin = 0")
+    )
+
+    assert text == ('Run <code class="typed">a --b &#39;c d&#39;</code>, or set margin = 0.2.')
+
+
 @settings(max_examples=tries(100), deadline=None)
 @given(hostile)
 def test_a_hostile_sentence_of_a_page_is_text_and_code_alone(text):
     reader = Reader()
-    reader.feed(html_sentence(f"it is {text} or `{text}`"))
+    reader.feed(html_sentence(f"it is {text} or `{text}`", typed=(text,)))
 
     assert set(reader.tags) <= {"code"}
 

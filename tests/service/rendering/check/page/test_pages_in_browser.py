@@ -135,3 +135,36 @@ def test_a_slash_leads_to_the_search_box_and_stays_a_slash_in_a_field(browser, s
     assert page.evaluate("document.activeElement.id") == "search"
     assert page.locator("#search").input_value() == "a/b"
     page.close()
+
+
+def test_a_command_has_a_button_that_copies_it(browser, served, pages):
+    path = next(path for path, page in pages.items() if 'code class="typed"' in page)
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(served + path, wait_until="load")
+    command = page.locator("code.typed").first
+
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+
+    assert page.evaluate("navigator.clipboard.readText()") == command.inner_text()
+    context.close()
+
+
+def test_a_command_is_copied_where_the_browser_keeps_the_clipboard_from_the_page(
+    browser, served, pages
+):
+    path = next(path for path, page in pages.items() if 'code class="typed"' in page)
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.goto(served + path, wait_until="load")
+    command = page.locator("code.typed").first
+
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    page.locator("#search").focus()
+    page.keyboard.press("Control+V")
+
+    assert page.locator("#search").input_value() == command.inner_text()
+    context.close()

@@ -124,4 +124,4 @@ def comments_of(report):
     upload = upload_of(report, 2)
     view = PullRequestView(repository="acme/models", number=42, uploads=(upload,))
     text = pull_request_page(view, reports={upload.id: report})
-    return re.findall(r"<li><code>(/perfledger[^<]*)</code>", text)
+    return re.findall(r'<li><code class="typed">(/perfledger[^<]*)</code>', text)
