@@ -1,6 +1,8 @@
 """Renders the page of the prices that the service uses, with their ages."""
 
+from collections.abc import Iterable
 from datetime import date
+from itertools import groupby
 
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_service.rendering.layout import number_format
@@ -14,7 +16,7 @@ from perfledger_service.rendering.prices.list import (
     states_legend,
 )
 
-PAGE = 100
+PAGE = 30  # a few screens of a phone
 _NO_DATE = "-"
 
 
@@ -42,7 +44,7 @@ def prices_page(
         "html/admin_prices.html.j2",
         sheet=sheet,
         page=page,
-        rows=[(row, option_name(row.listed), price_state(row)) for row in page.items],
+        groups=_by_source(page.items),
         stale=sum(price_state(row) == "old" for row in rows),
         total=len(rows),
         text=text,
@@ -52,6 +54,16 @@ def prices_page(
         legend=states_legend(),
         list_day=_list_day,
         read_day=_read_day,
+    )
+
+
+def _by_source(
+    rows: Iterable[PriceSheetRow],
+) -> tuple[tuple[str, tuple[tuple[PriceSheetRow, str, str], ...]], ...]:
+    """Return neighbouring rows of one source together, each row with its option and state."""
+    return tuple(
+        (source, tuple((row, option_name(row.listed), price_state(row)) for row in group))
+        for source, group in groupby(rows, key=lambda row: row.listed.source)
     )
 
 
