@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from demo_checks import Outcome, check_branch
-from demo_pages import picture_history, serve_history
+from demo_pages import picture_bundles, picture_history, serve_history
 from demo_pictures import take_pictures
 from demo_repository import (
     BRANCHES,
@@ -143,6 +143,9 @@ def outcome_json(
 def _run(options: argparse.Namespace, console: Console) -> int:
     if options.history:
         return _run_history(options, console)
+    if options.bundles is not None:
+        picture_bundles(options.bundles, options.screenshots or options.bundles, console)
+        return 0
     began = time.monotonic()
     branches = chosen_branches(options.only)
     console.rule("[bold]perfledger, end to end", align="left")
@@ -285,6 +288,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes to this file")
     parser.add_argument(
         "--folder", type=Path, default=EXAMPLES.parent / ".demo", help="working folder"
+    )
+    parser.add_argument(
+        "--bundles",
+        type=Path,
+        metavar="FOLDER",
+        help="measure nothing: post the bundles of an earlier demo's folder, and take pictures",
     )
     parser.add_argument(
         "--screenshots",

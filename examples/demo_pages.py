@@ -8,20 +8,28 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from demo_history import COMMITS, MAINTAINER, PULL_REQUESTS, seed_history
-from demo_pictures import take_pages
-from demo_repository import EXAMPLES, REPOSITORY
+from demo_pictures import take_pages, take_pictures
+from demo_repository import BRANCHES, EXAMPLES, REPOSITORY, Branch, DemoError
 from demo_service import (
+    PostedReport,
+    Site,
     database_url,
+    open_pull_request,
     running_github,
     running_service,
+    running_site,
     service_settings,
     sign_in_settings,
+    upload_bundle,
+    wait_for_report,
 )
 from rich.console import Console
 from sqlalchemy import Engine
 
+from perfledger_runners.bundles.files import read_bundle
 from perfledger_service.settings.service import price_settings
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.upgrade import upgrade
@@ -93,6 +101,24 @@ def picture_history(folder: Path, pictures: Path, console: Console) -> None:
     with running_history(folder) as address:
         for path in take_pages(address, pictures):
             console.print(str(path), markup=False)
+
+
+def picture_bundles(bundles: Path, pictures: Path, console: Console) -> None:
+    """Write the README's pictures of the checks that an earlier demo left in `bundles`."""
+    with TemporaryDirectory() as folder, running_site(Path(folder)) as site:
+        reports = {branch.name: _post_bundle(branch, bundles, site) for branch in BRANCHES}
+        for path in take_pictures(site.url, reports, pictures):
+            console.print(str(path), markup=False)
+
+
+def _post_bundle(branch: Branch, bundles: Path, site: Site) -> PostedReport:
+    file = (bundles / f"{branch.name}.bundle.json").resolve()
+    if not file.exists():
+        msg = f"{file} does not exist: name the folder of a demo that has ended"
+        raise DemoError(msg)
+    commit = read_bundle(file.read_bytes()).head.sha
+    open_pull_request(site, branch, commit)
+    return wait_for_report(site, branch, upload_bundle(site, str(file)), commit)
 
 
 def serve_history(folder: Path, console: Console) -> None:

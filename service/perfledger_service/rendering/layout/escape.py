@@ -144,16 +144,20 @@ def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     return statement[:1].upper() + statement[1:] if is_word else statement
 
 
-def html_sentence(text: str, *, typed: Sequence[str] = (), limit: int = MAX_PROSE) -> Markup:
+def html_sentence(
+    text: str, *, names: Sequence[str] = (), typed: Sequence[str] = (), limit: int = MAX_PROSE
+) -> Markup:
     """Return `clean_sentence` as HTML, with what stands between backticks as code.
 
-    So is what the sentence quotes of `typed`: commands and settings, which pages offer to copy.
+    So are the `names` that it quotes, and `typed`: commands and settings, which pages offer to
+    copy.
     """
     line = clean_sentence(text, limit=limit)
-    cleaned = {clean(one, limit=limit) for one in typed if one}
+    commands = {clean(one, limit=limit) for one in typed if one}
+    cleaned = commands | {clean(one, limit=limit) for one in names if one}
     parts = _around_names(line, cleaned)
     return Markup("").join(
-        Markup('<code class="typed">{}</code>').format(part) if index % 2 else _html_quotes(part)
+        _html_code(part, is_typed=part in commands) if index % 2 else _html_quotes(part)
         for index, part in enumerate(parts)
     )
 
@@ -210,9 +214,14 @@ def _html_quotes(text: str) -> Markup:
     """Return a text as HTML, with what stands between backticks as code."""
     parts = _QUOTED_IN_HTML.split(text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if index % 2 else part
-        for index, part in enumerate(parts)
+        _html_code(part, is_typed=False) if index % 2 else part for index, part in enumerate(parts)
     )
+
+
+def _html_code(text: str, *, is_typed: bool) -> Markup:
+    if is_typed:
+        return Markup('<code class="typed">{}</code>').format(text)
+    return Markup("<code>{}</code>").format(text)
 
 
 def _with_full_stop(text: str) -> str:

@@ -271,11 +271,17 @@ def test_a_sentence_of_a_page_marks_the_whole_words_that_the_reader_types():
     assert text == ('Run <code class="typed">a --b &#39;c d&#39;</code>, or set margin = 0.2.')
 
 
+def test_a_sentence_of_a_page_has_the_names_that_it_quotes_as_code():
+    text = html_sentence("aten::bmm +2 ms: replaces a<b.", names=("aten::bmm", "a<b", "a"))
+
+    assert text == "<code>aten::bmm</code> +2 ms: replaces <code>a&lt;b</code>."
+
+
 @settings(max_examples=tries(100), deadline=None)
 @given(hostile)
 def test_a_hostile_sentence_of_a_page_is_text_and_code_alone(text):
     reader = Reader()
-    reader.feed(html_sentence(f"it is {text} or `{text}`", typed=(text,)))
+    reader.feed(html_sentence(f"it is {text} or `{text}`", names=(text[:3],), typed=(text,)))
 
     assert set(reader.tags) <= {"code"}
 
