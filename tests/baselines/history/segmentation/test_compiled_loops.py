@@ -1,4 +1,7 @@
+import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from inspect import unwrap
 from types import ModuleType
 
 import numpy as np
@@ -30,6 +33,7 @@ class StandIn(ModuleType):
 def stand_in(monkeypatch):
     module = StandIn("stand_in_compiler")
     module.compiled = []
+    module.__spec__ = ModuleSpec("stand_in_compiler", None)
     monkeypatch.setitem(sys.modules, "stand_in_compiler", module)
     return module
 
@@ -45,15 +49,45 @@ def test_kernels_stay_as_they_are_without_a_compiler(monkeypatch):
     assert as_vector(np.array([1.0, 2.0])) == [1.0, 2.0]
 
 
-def test_kernels_are_compiled_once_for_all_processes_if_they_can_be(monkeypatch, stand_in):
+def double(value):
+    return add(value, value)
+
+
+def add(first, second):
+    return first + second
+
+
+def test_loops_are_compiled_together_at_the_first_call_once_for_all_processes(
+    monkeypatch, stand_in
+):
     monkeypatch.setattr(compiled_loops, "COMPILER", compiler("stand_in_compiler"))
-    vector = np.array([1.0, 2.0])
+    monkeypatch.setattr(compiled_loops, "_LOOPS", [])
+    plain_loops = {"double": double, "add": add}
+    for name, loop in plain_loops.items():
+        monkeypatch.setitem(globals(), name, compile_loop(loop))
+    deferred = double
+    assert stand_in.compiled == []
 
-    kernel, as_given = compile_loop(len), as_vector(vector)
+    assert deferred(2.0) == 4.0
+    assert deferred(3.0) == 6.0
 
-    assert kernel is len
-    assert stand_in.compiled == [(len, True)]
-    assert hasattr(as_given, "dtype")
+    assert stand_in.compiled == [(plain_loops["double"], True), (plain_loops["add"], True)]
+    assert (double, add) == (
+        plain_loops["double"],
+        plain_loops["add"],
+    )  # as the stand-in compiled them
+    assert hasattr(as_vector(np.array([1.0, 2.0])), "dtype")
+
+
+@pytest.mark.slow
+def test_the_compiler_is_not_imported_before_a_loop_is_called():
+    pytest.importorskip("numba", reason="numba is not installed: nothing is compiled")
+    program = (
+        "import sys, perfledger_baselines.history.segmentation.changepoints\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def row_of(make, seed):
@@ -76,7 +110,7 @@ def test_compiled_kernels_answer_as_plain_ones(make):
     for seed in range(50):
         row, places = row_of(make, seed)
 
-        interpreted = getattr(prune, "py_func", prune)(row, places, RULES)
+        interpreted = unwrap(prune)(row, places, RULES)
 
         assert prune(row, places, RULES) == interpreted
 

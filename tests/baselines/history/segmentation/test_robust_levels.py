@@ -1,3 +1,5 @@
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -103,7 +105,7 @@ def test_the_compiled_path_is_the_plain_one():
     pytest.importorskip("numba", reason="numba is not installed: compiled kernels go untested")
     costs, penalties = whole_costs(5, 200, 30, largest=500), np.full(200, 900.0)
 
-    interpreted = getattr(path_in_order, "py_func", path_in_order)(costs, penalties)
+    interpreted = unwrap(path_in_order)(costs, penalties)
 
     assert path_in_order(costs, penalties).tolist() == interpreted.tolist()
 
