@@ -36,7 +36,7 @@ def test_what_was_not_profiled_or_declared_is_a_dash(busy):
     page = capacity_page(CapacityView(imports=(), utilization=(unknown,)))
 
     for column in ("GPU-util", "Hours a year", "Idle"):
-        assert f'data-label="{column}" class="number empty">\N{EN DASH}</td>' in page
+        assert f'data-label="{column}" class="number blank">\N{EN DASH}</td>' in page
 
 
 def test_names_of_others_are_text_of_the_page(busy, imported):

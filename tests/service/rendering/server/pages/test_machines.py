@@ -89,7 +89,7 @@ def test_what_is_unknown_is_a_dash_and_a_machine_without_an_id_says_so():
     assert "The newest check<" in page
     assert NO_ID in page
     for label in ("Noise", "Held"):
-        assert f'data-label="{label}" class="number empty">\N{EN DASH}</td>' in page
+        assert f'data-label="{label}" class="number blank">\N{EN DASH}</td>' in page
 
 
 def test_a_device_of_an_unknown_host_is_not_offered_for_a_quarantine_that_it_cannot_have():
