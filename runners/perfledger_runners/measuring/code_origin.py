@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from perfledger.package_code import LoadedPackage
 from perfledger.process.module_origin import INSTALL_FOLDERS
 from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.checkouts.missing_content import LFS_ADVICE
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.source_tree import (
     PackageFolder,
@@ -40,13 +41,15 @@ class CodeOriginCheck:
     """A check of the code that runs loaded, against what differs between the two revisions.
 
     `is_built` means that each side has its own environment; `installed` are the files whose
-    dependencies it has. `has_object` says whether any commit contains a file with this hash.
+    dependencies it has. `pointers` are files in Git LFS of which a side has no content.
+    `has_object` says whether any commit contains a file with this hash.
     """
 
     base: SourceTree
     head: SourceTree
     is_built: bool = False
     installed: Collection[str] = ()
+    pointers: Collection[str] = ()
     has_object: Callable[[str], bool] = field(default=_has_none)
     _changed: tuple[str, ...] = field(init=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None])
@@ -83,6 +86,7 @@ class CodeOriginCheck:
             )
         return (
             self._unseen_submodule(run)
+            or self._unseen_content(run)
             or self._stale_dependencies(run)
             or self._shared_library(run)
             or (None if self.is_built else self._stale_binary(run))
@@ -147,6 +151,19 @@ class CodeOriginCheck:
             f"submodule {first_few(paths)} changed, and a commit of it is not in this clone, so "
             "it is unknown what ran: git submodule update --init --recursive, with its history, "
             "gets it"
+        )
+        return _failure(run, detail)
+
+    def _unseen_content(self, run: Run) -> Failure | None:
+        """Return a failure if a file in Git LFS changed and a side has its pointer alone."""
+        paths = [
+            path for path in self._changed if path in self.pointers and not is_within(path, ASIDE)
+        ]
+        if not paths:
+            return None
+        detail = (
+            f"{first_few(paths)} changed in Git LFS, and the checkouts have only the pointers, so "
+            f"it is unknown what a step does with the content: {LFS_ADVICE}"
         )
         return _failure(run, detail)
 

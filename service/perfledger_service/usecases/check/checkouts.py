@@ -13,7 +13,7 @@ from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger.rounding import typed
 from perfledger.time_units import SECONDS_PER_MINUTE
-from perfledger_runners.checkouts.large_files import pointer_notes
+from perfledger_runners.checkouts.missing_content import missing_content
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree, refuse_new_environment
 from perfledger_runners.checkouts.submodules import fill_submodules
@@ -159,8 +159,13 @@ class CheckoutFolder:
                 facing=facing.code if facing else None,
             ) as code:
                 # A build may fetch the content of large files.
-                notes = (*notes, *pointer_notes(root, tree.hashes))
-                yield Checkout(revision=revision, name=name, code=code, notes=notes)
+                missing = missing_content(root, tree.hashes)
+                yield Checkout(
+                    revision=revision,
+                    name=name,
+                    code=replace(code, pointers=missing.pointers),
+                    notes=(*notes, *missing.notes()),
+                )
 
     def comparable(
         self, base: Checkout, head: Checkout, stack: ExitStack

@@ -121,6 +121,7 @@ class BuiltCode:
     command: str = ""
     distributions: Mapping[str, str] = field(default_factory=dict[str, str])
     of_files: frozenset[str] = frozenset()
+    pointers: frozenset[str] = frozenset()  # files in Git LFS whose content is not in the checkout
     contents: Mapping[str, str] = field(default_factory=dict[str, str])
     built_at: float = 0.0  # by the clock of the environments' cache
     failure: BuildError | None = None
@@ -212,6 +213,7 @@ def pair_code(
             head=head.tree,
             is_built=is_built,
             installed=installed if is_built else (),
+            pointers=base.pointers | head.pointers,
             has_object=Repository(Path(head.request.repository)).has_object,
         ),
         failures={} if is_needless else errors,

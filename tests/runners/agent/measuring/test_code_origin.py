@@ -262,6 +262,19 @@ def test_a_changed_submodule_that_is_not_in_the_clone_is_not_measured(path, is_f
     assert failure is None or f"submodule {path} changed" in failure.detail
 
 
+@pytest.mark.parametrize(
+    ("path", "is_failure"), [("data/rows.bin", True), ("docs/speed.png", False), ("same", False)]
+)
+def test_a_changed_file_of_which_only_the_pointer_is_here_is_not_measured(path, is_failure):
+    base = tree(**{path: "1", "same": "1"})
+    head = tree(**{path: "1" if path == "same" else "2", "same": "1"})
+
+    failure = CodeOriginCheck(base=base, head=head, pointers={path}).failure(run(OWN))
+
+    assert (failure is not None) is is_failure
+    assert failure is None or f"{path} changed in Git LFS" in failure.detail
+
+
 def test_distributions_that_differ_are_named():
     base = {"torch": "2.12", "numpy": "2.0", "old": "1"}
     head = {"torch": "2.13", "numpy": "2.0", "new": "1"}

@@ -1,6 +1,10 @@
 import pytest
 
-from perfledger_runners.checkouts.large_files import MAX_POINTER_BYTES, pointer_notes
+from perfledger_runners.checkouts.missing_content import (
+    MAX_POINTER_BYTES,
+    MissingContent,
+    missing_content,
+)
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
 ATTRIBUTES = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
@@ -14,7 +18,7 @@ def notes(tmp_path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        return pointer_notes(tmp_path, files.keys())
+        return missing_content(tmp_path, files.keys()).notes()
 
     return notes_of
 
@@ -45,13 +49,26 @@ def test_of_a_large_file_only_its_beginning_is_read(notes):
     assert note.startswith("a.bin: in Git LFS")
 
 
-def test_links_folders_and_files_that_are_gone_say_nothing(tmp_path):
+def test_links_and_folders_are_no_pointers_and_a_file_may_be_gone(tmp_path):
     (tmp_path / ".gitattributes").write_text(ATTRIBUTES)
     (tmp_path / "real").write_text(POINTER)
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "submodule").mkdir()
 
-    assert pointer_notes(tmp_path, [".gitattributes", "link", "submodule", "gone"]) == ()
+    missing = missing_content(tmp_path, [".gitattributes", "link", "submodule", "gone"])
+
+    assert missing == MissingContent(left_out=frozenset({"gone"}))
+
+
+def test_files_that_a_sparse_checkout_leaves_out_are_named(tmp_path):
+    (tmp_path / "here").touch()
+
+    (note,) = missing_content(tmp_path, ["here", *(f"data/{name}" for name in "dbca")]).notes()
+
+    assert note == (
+        "data/a, data/b, data/c and 1 more: left out, because this clone is a sparse checkout: "
+        "both sides ran without them; `git sparse-checkout add` gets a folder"
+    )
 
 
 def test_a_name_with_control_characters_is_clean_in_the_note(notes):
