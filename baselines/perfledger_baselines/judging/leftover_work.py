@@ -1,8 +1,8 @@
-"""Finds heads that leave work to threads or processes which go on after a step has returned."""
+"""Finds heads whose steps leave work: to threads or processes that go on, or undone."""
 
 import math
-from collections.abc import Mapping
-from statistics import median
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, median_high
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Run, Side
@@ -22,6 +22,24 @@ POOL_S = 5e-5
 # before the pause.
 MIN_PACE = 0.02
 
+# Parts of base's typical step. A step below the first does next to nothing, one above the second
+# does its work: only a step that is skipped at times is now the one and now the other.
+SHORT_STEP, FULL_STEP = 0.1, 0.5
+# Share of head's steps that do next to nothing. Fewer hardly change what is judged.
+MIN_SKIPPED = 0.05
+# Share of head's steps that do their work. Beside other programs some steps of a head that is ten
+# times faster last as long.
+MIN_FULL = 0.1
+# Part of the shortest warm-up step. Warm code gains less.
+MAX_LATER = 0.1
+# Compilers and caches slow down two or three first steps.
+MIN_WARMUPS = 4
+# Part of the first quarter's step that one of the last quarter takes, beside base's: in every pair,
+# and in a typical one. Of unchanged steps it was 0.99 to 1.04 in five processes beside ten tasks a
+# core.
+MAX_SHRUNK, MAX_TYPICALLY_SHRUNK = 0.9, 0.8
+MIN_READINGS = 16  # so that a quarter has a median
+
 Pairs = Mapping[int, Mapping[Side, Run]]
 
 
@@ -37,6 +55,76 @@ def leftover_doubt(pairs: Pairs) -> str:
         f"it has work for {digits(head, 2)} cores between its steps, {percentage(median(shares))} "
         "of their time: they may return before they are done"
     )
+
+
+def undone_doubt(pairs: Pairs) -> str:
+    """Return that head skips steps, or that later ones do less, unlike base's; "" if neither.
+
+    Its data may run out, or its input shrink. A check of the first result shows neither.
+    """
+    run_pairs = [(sides[Side.BASE], sides[Side.HEAD]) for sides in pairs.values() if len(sides) > 1]
+    later_parts = [part for _, head in run_pairs if (part := _later_part(head)) is not None]
+    if later_parts and median(later_parts) < MAX_LATER:
+        return (
+            f"its steps take {digits(median(later_parts), 2)} times as long as its warm-up steps: "
+            "what they work on may have run out"
+        )
+    skipped_shares = [_skipped_share(*sides) for sides in run_pairs] or [0.0]
+    skipped_share = median_high(skipped_shares)
+    if skipped_share >= MIN_SKIPPED:
+        return (
+            f"{percentage(skipped_share)} of its steps take less than a tenth of base's time, and "
+            "others do not: some may be skipped"
+        )
+    shrunk_parts = [_shrunk_part(*sides) for sides in run_pairs] or [1.0]
+    shrunk_part = median(shrunk_parts)
+    if max(shrunk_parts) < MAX_SHRUNK and shrunk_part < MAX_TYPICALLY_SHRUNK:
+        return (
+            f"its last steps are {percentage(1 - shrunk_part)} shorter than its first ones, unlike "
+            "base's: their input may shrink"
+        )
+    return ""
+
+
+def _later_part(run: Run) -> float | None:
+    """Return the typical step as a part of the shortest warm-up; None after few warm-ups."""
+    times = run.samples.get(STEP_TIME.name)
+    if not times or len(run.warmups_s) < MIN_WARMUPS or min(run.warmups_s) <= 0:
+        return None
+    return median(times) / min(run.warmups_s)
+
+
+def _skipped_share(base: Run, head: Run) -> float:
+    """Return the share of head's steps that do next to nothing, unlike others and base's."""
+    before, after = (run.samples.get(STEP_TIME.name, ()) for run in (base, head))
+    if not before or not after:
+        return 0.0
+    typical_s = median(before)
+    base_share, head_share = (
+        fmean(time < SHORT_STEP * typical_s for time in times) for times in (before, after)
+    )
+    full_share = fmean(time >= FULL_STEP * typical_s for time in after)
+    return head_share if full_share >= MIN_FULL and head_share > 2 * base_share else 0.0
+
+
+def _shrunk_part(base: Run, head: Run) -> float:
+    """Return how long head's last steps take, as a part of its first, beside base's same part."""
+    before, after = map(_trend, (base, head))
+    return after / before if before > 0 else 1.0
+
+
+def _trend(run: Run) -> float:
+    """Return the typical step of the last quarter as a part of that of the first, 1 if unknown.
+
+    CPU time tells it where each turn has one: other programs do not change it.
+    """
+    of_turns = run.samples.get(CPU_TIME.name, ())
+    is_known = len(of_turns) >= MIN_READINGS
+    values: Sequence[float] = of_turns if is_known else run.samples.get(STEP_TIME.name, ())
+    quarter = len(values) // 4
+    if len(values) < MIN_READINGS or median(values[:quarter]) <= 0:
+        return 1.0
+    return median(values[-quarter:]) / median(values[:quarter])
 
 
 def _late_doubt(pairs: Pairs) -> str:

@@ -17,7 +17,7 @@ from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import digits, percentage
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
-from perfledger_baselines.judging.leftover_work import Pairs, leftover_doubt
+from perfledger_baselines.judging.leftover_work import Pairs, leftover_doubt, undone_doubt
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
@@ -116,14 +116,20 @@ def work_doubts(bundle: Bundle) -> WorkDoubts:
         gains={
             workload: tuple(_gain_doubts(bundle, workload, its_pairs))
             for workload, its_pairs in pairs.items()
-            if not _agrees(its_pairs)
         },
         advice=_remedy(bundle),
     )
 
 
 def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDoubt]:
-    """Yield the reasons not to believe that a workload became faster, the strongest first."""
+    """Yield the reasons not to believe that a workload became faster, the strongest first.
+
+    The workload's own check settles all but the first: it examines the result of the first step.
+    """
+    if reason := undone_doubt(pairs):
+        yield GainDoubt(reason)
+    if _agrees(pairs):
+        return
     if reason := leftover_doubt(pairs):
         yield GainDoubt(reason)
     if reason := _lost_check_doubt(pairs):

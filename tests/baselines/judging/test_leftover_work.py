@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.records import CoreTimes, Side
+from perfledger.records import CoreTimes, Run, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.leftover_work import leftover_doubt
+from perfledger_baselines.judging.leftover_work import leftover_doubt, undone_doubt
 from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 from tests.baselines.judging.work_evidence.example_work import outcome
 
@@ -213,3 +213,101 @@ def test_without_readings_short_steps_leave_nothing(checked, change):
     runs = tuple(replace(run, **change) for run in bundle.runs)
 
     assert leftover_doubt(pairs_of_workloads(replace(bundle, runs=runs))["m:f"]) == ""
+
+
+EXAMPLE_RUN = Run(
+    workload="m:f",
+    side=Side.BASE,
+    pair=0,
+    position=0,
+    process=0,
+    started_at="2026-11-20T12:00:00+00:00",
+    samples={"step_time_p50": (1.0,)},
+)
+WARM = {"warmups_s": (9.0, 1.0, 1.0, 1.0)}
+STEADY = (1.0,) * 20
+
+
+def sides_of(base, head, **facts):
+    """Return two pairs whose sides took these step times, with more facts of head's runs."""
+    sides = {
+        Side.BASE: replace(EXAMPLE_RUN, samples={"step_time_p50": base}),
+        Side.HEAD: replace(EXAMPLE_RUN, samples={"step_time_p50": head}, **facts),
+    }
+    return {0: sides, 1: sides}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "facts", "doubt"),
+    [
+        pytest.param(STEADY, STEADY, WARM, "", id="steady"),
+        pytest.param(STEADY, (0.09,) * 20, WARM, "its steps take 0.09 times", id="ended"),
+        pytest.param((0.09,) * 20, (0.09,) * 20, WARM, "its steps take 0.09 times", id="both"),
+        pytest.param(STEADY, (0.11,) * 20, WARM, "", id="nine times faster"),
+        pytest.param(STEADY, (0.05,) * 20, {}, "", id="faster from the first step on"),
+        pytest.param(STEADY, (0.05,) * 20, {"warmups_s": (9.0, 9.0, 9.0)}, "", id="compiling"),
+        pytest.param(STEADY, (1.0, 0.01) * 10, {}, "50 % of its steps take less", id="skipped"),
+        pytest.param((1.0, 1.0, 0.01) * 10, (1.0, 0.01, 1.0) * 10, {}, "", id="as on base"),
+        pytest.param(STEADY, (*(1.0,) * 39, 0.01), {}, "", id="hardly any"),
+        pytest.param(STEADY, (0.01,) * 20, {}, "", id="all"),
+        pytest.param(
+            STEADY,
+            (*(1.0,) * 5, *(0.8,) * 10, *(0.7,) * 5),
+            {},
+            "its last steps are 30 % shorter than its first ones",
+            id="shrinking",
+        ),
+        pytest.param((1.0,) * 15, (*(1.0,) * 8, *(0.7,) * 7), {}, "", id="too few"),
+        pytest.param(
+            (*(2.0,) * 10, *(1.0,) * 10), (*(2.0,) * 10, *(1.0,) * 10), {}, "", id="both shrink"
+        ),
+    ],
+)
+def test_steps_that_do_less_than_others_are_doubted(base, head, facts, doubt):
+    reason = undone_doubt(sides_of(base, head, **facts))
+
+    assert reason.startswith(doubt)
+    assert bool(reason) is bool(doubt)
+
+
+@pytest.mark.parametrize(("steady_pairs", "is_doubted"), [(2, True), (3, False)])
+def test_steps_are_skipped_in_half_of_the_pairs(steady_pairs, is_doubted):
+    steady = {2 + number: sides_of(STEADY, STEADY)[0] for number in range(steady_pairs)}
+
+    assert bool(undone_doubt(sides_of(STEADY, (1.0, 0.01) * 10) | steady)) is is_doubted
+
+
+@pytest.mark.parametrize(
+    ("last_steps", "is_doubted"),
+    [((0.78, 0.88), False), ((0.78, 0.81), True), ((0.6, 0.92), False), ((), False)],
+)
+def test_steps_shrink_in_every_pair(last_steps, is_doubted):
+    pairs = {
+        number: sides_of(STEADY, (*(1.0,) * 10, *(last,) * 10))[0]
+        for number, last in enumerate(last_steps)
+    }
+
+    assert bool(undone_doubt(pairs)) is is_doubted
+
+
+def test_shrinking_is_read_from_cpu_time_where_each_turn_has_one():
+    wall_s = (*(1.0,) * 10, *(0.5,) * 10)
+    samples = {"step_time_p50": wall_s, "cpu_time": STEADY}
+    head = replace(EXAMPLE_RUN, side=Side.HEAD, samples=samples)
+    base = sides_of(STEADY, STEADY)[0][Side.BASE]
+
+    assert undone_doubt({0: {Side.BASE: base, Side.HEAD: head}}) == ""
+    assert undone_doubt(sides_of(STEADY, wall_s)) != ""
+
+
+def test_a_check_of_the_first_result_does_not_settle_what_later_steps_do(checked):
+    agreed = {side: StepEvidence(answer={"loss": 1.0}) for side in ("base", "head")}
+    bundle = checked(ratio=0.8, **agreed)
+    times = {Side.BASE: STEADY, Side.HEAD: (1.0, 0.01) * 10}
+    skipped = replace(
+        bundle,
+        runs=tuple(replace(run, samples={"step_time_p50": times[run.side]}) for run in bundle.runs),
+    )
+
+    assert outcome(bundle) == "improved"
+    assert outcome(skipped) == "not measured"
