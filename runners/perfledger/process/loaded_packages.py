@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -23,6 +24,11 @@ MAPPED_FILES = Path("/proc/self/maps")  # Linux: shared objects that are loaded 
 COMPILED_SUFFIXES = (*EXTENSION_SUFFIXES, ".so")
 SHARED_OBJECT = re.compile(r"/.*\.so(\.\d+)*$")
 TORCH_EXTENSIONS = "torch.utils.cpp_extension"
+# Folders of a cache whose libraries are not the repository's: uv's packages, downloaded kernels,
+# and what compilers of torch and Triton keep by the content of its source.
+FOREIGN_CACHES = re.compile(r"archive-v\d+|huggingface|\.?triton|torchinductor_.*")
+MAX_CACHED_BYTES = 2**26  # a library that a package compiles for itself is smaller
+MAX_CACHED_LIBRARIES = 50
 
 
 class PackageRecorder:
@@ -30,7 +36,8 @@ class PackageRecorder:
 
     What lies below `own_folders` is the side's own code: first its checkout, then its environment.
     Shared libraries are recorded too: those of the side, those of the user's checkout `repository`,
-    and what torch compiled in this process; never an installed one.
+    what torch compiled in this process, and those in `caches`, where packages keep what they
+    compile when they are first used; never an installed one.
     """
 
     def __init__(
@@ -39,10 +46,12 @@ class PackageRecorder:
         *,
         own_folders: Sequence[Path],
         repository: Path,
+        caches: Sequence[Path] | None = None,
         prefixes: Sequence[str] = (sys.prefix, sys.base_prefix),
         mapped_files: Path = MAPPED_FILES,
     ) -> None:
         self._names = {package.name for package in packages}
+        self._caches = cache_folders(os.environ) if caches is None else caches
         self._own_folders = [Path(os.path.realpath(folder)) for folder in own_folders]
         self._watched = [*self._own_folders, Path(os.path.realpath(repository))]
         real = [Path(os.path.realpath(prefix)) for prefix in prefixes]
@@ -93,11 +102,12 @@ class PackageRecorder:
         )
 
     def _libraries(
-        self, paths: Iterable[str], compiled_here: Collection[str]
+        self, paths: Sequence[str], compiled_here: Collection[str]
     ) -> Iterator[LoadedPackage]:
+        cached = [path for path in paths if self._is_cached(path)][:MAX_CACHED_LIBRARIES]
         for path in paths:
             name = Path(path).name.partition(".")[0]
-            if not (name in compiled_here or self._is_watched(path)):
+            if not (name in compiled_here or self._is_watched(path) or path in cached):
                 continue
             modules = tuple(self._compiled_modules([path]))
             if modules:
@@ -118,6 +128,9 @@ class PackageRecorder:
             and not any(real.is_relative_to(prefix) for prefix in self._installed)
             and not any(part in INSTALL_FOLDERS for part in real.parts)
         )
+
+    def _is_cached(self, path: str) -> bool:
+        return is_in_cache(path, self._caches, self._installed)
 
     def _compiled_modules(self, paths: Iterable[str]) -> Iterator[CompiledModule]:
         for path in paths:
@@ -157,6 +170,27 @@ class PackageRecorder:
                 return self._digests[key]
         except (OSError, ValueError):  # a module may have any text as its file
             return ""
+
+
+def cache_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the folders that both sides share and in which packages keep what they compile."""
+    home = Path(environment.get("HOME") or "~").expanduser()
+    cache = environment.get("XDG_CACHE_HOME") or home / ".cache"
+    return tuple(Path(os.path.realpath(folder)) for folder in (cache, tempfile.gettempdir()))
+
+
+def is_in_cache(path: str, caches: Iterable[Path], installed: Iterable[Path]) -> bool:
+    """Return whether a compiled file lies in a cache, and is neither installed nor very large."""
+    real = Path(os.path.realpath(path))
+    if not any(real.is_relative_to(folder) for folder in caches):
+        return False
+    if any(real.is_relative_to(prefix) for prefix in installed):
+        return False
+    if any(part in INSTALL_FOLDERS or FOREIGN_CACHES.fullmatch(part) for part in real.parts):
+        return False
+    with suppress(OSError):
+        return real.stat().st_size <= MAX_CACHED_BYTES
+    return False
 
 
 def open_unnoticed(path: str, flags: int) -> int:

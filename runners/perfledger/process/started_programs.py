@@ -4,6 +4,7 @@ Programs find the side's packages through PYTHONPATH. One that does not get the 
 it (`python -I`), imports what is installed: the same on both sides, whatever the change is.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -24,7 +25,8 @@ from perfledger.meters.program_starts import (
     listener,
     sitecustomize,
 )
-from perfledger.package_code import LoadedPackage, SourcePackage
+from perfledger.package_code import CompiledModule, LoadedPackage, SourcePackage
+from perfledger.process.loaded_packages import cache_folders, is_in_cache
 from perfledger.process.module_origin import INSTALL_FOLDERS
 
 PYTHON = re.compile(r"python\d*(\.\d+)?[a-z]*")
@@ -39,6 +41,7 @@ IMPORT = re.compile(r"\b(import|from)\s")
 # Words before a program that take its environment away (`env -i`), or give it another path.
 NO_PATH = re.compile(r"-i|--ignore-environment|PYTHONPATH=(/[^$]*)?")
 MAX_SCRIPT_BYTES = 2**16  # the imports of a script are at its beginning
+COMPILED_PROGRAM = b"\x7fELF"
 # A thousand programs have a tenth of it.
 MAX_RECORD_BYTES = 2**22
 
@@ -81,6 +84,7 @@ class ProgramWatch:
     repository: Path
     packages: Sequence[SourcePackage]
     environment: str = ""
+    caches: Sequence[Path] | None = None
     search_path: Sequence[str] = field(default_factory=lambda: sys.path)
     _programs: list[StartedProgram] = field(default_factory=list[StartedProgram])
     _record: Path | None = None  # its folder
@@ -105,16 +109,20 @@ class ProgramWatch:
     def copies(self) -> tuple[LoadedPackage, ...]:
         """Return the installed packages that the programs import in place of the side's.
 
-        This ends the watch.
+        Compiled programs in a cache follow, where packages keep what they compile when they are
+        first used. This ends the watch.
         """
         self._end()
         copies = {
             name: folder for program in self._programs for name, folder in self._copies_of(program)
         }
-        return tuple(
-            # Their files are not read.
-            LoadedPackage(name=name, folder=str(folder), is_own=False, modules=1, digest="")
-            for name, folder in copies.items()
+        return (
+            *(
+                # Their files are not read.
+                LoadedPackage(name=name, folder=str(folder), is_own=False, modules=1, digest="")
+                for name, folder in copies.items()
+            ),
+            *self._programs_in_caches(),
         )
 
     def _end(self) -> None:
@@ -127,6 +135,29 @@ class ProgramWatch:
         self._programs += _recorded_programs(self._record / STARTS)
         shutil.rmtree(self._record, ignore_errors=True)
         self._record = None
+
+    def _programs_in_caches(self) -> Iterator[LoadedPackage]:
+        own_folders = [
+            Path(os.path.realpath(each)) for each in (self.root, self.environment) if each
+        ]
+        caches = self.caches if self.caches is not None else cache_folders(os.environ)
+        installed = [Path(sys.prefix), Path(sys.base_prefix), *own_folders]
+        paths = (_path_of(program) for program in self._programs if program.words)
+        for path in dict.fromkeys(paths):
+            with suppress(OSError):
+                is_program = is_in_cache(path, caches, installed)
+                content = Path(path).read_bytes() if is_program else b""
+                if content.startswith(COMPILED_PROGRAM):
+                    digest = hashlib.sha256(content).hexdigest()
+                    module = CompiledModule(path=path, size_bytes=len(content), digest=digest)
+                    yield LoadedPackage(
+                        name=Path(path).stem,
+                        folder=str(Path(path).parent),
+                        is_own=False,
+                        modules=1,
+                        digest=digest,
+                        compiled=(module,),
+                    )
 
     def _copies_of(self, program: StartedProgram) -> Iterator[tuple[str, Path]]:
         is_found = self._is_found_by(program)
@@ -169,6 +200,11 @@ class ProgramWatch:
             links = (*site.glob("*.pth"), *site.glob("__editable__*.py"))
             return any(place in link.read_bytes() for link in links)
         return False
+
+
+def _path_of(program: StartedProgram) -> str:
+    place = shutil.which(program.words[0], path=program.environment.get("PATH"))
+    return os.path.realpath(program.folder / (place or program.words[0]))
 
 
 def _recorded_programs(path: Path) -> Iterator[StartedProgram]:

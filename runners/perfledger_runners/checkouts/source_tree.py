@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from perfledger.package_code import SourcePackage
 from perfledger_runners.checkouts.dependency_files import (
@@ -226,6 +226,15 @@ def changed_dependencies(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
             != head.dependencies.get(path, NOTHING_DECLARED)
         )
     )
+
+
+def is_mentioned(checkout: Path, word: str) -> bool:
+    """Return whether a text file of a checkout has this word."""
+    try:
+        git(checkout, "grep", "--quiet", "-I", "-w", "-F", "-e", word)
+    except RepositoryError:
+        return False
+    return True
 
 
 def is_below(path: str, folder: str) -> bool:

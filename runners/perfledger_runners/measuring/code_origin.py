@@ -42,7 +42,8 @@ class CodeOriginCheck:
 
     `is_built` means that each side has its own environment; `installed` are the files whose
     dependencies it has. `pointers` are files in Git LFS of which a side has no content.
-    `has_object` says whether any commit contains a file with this hash.
+    `has_object` says whether any commit contains a file with this hash, and `is_mentioned` whether
+    a checkout's text has this word.
     """
 
     base: SourceTree
@@ -51,6 +52,8 @@ class CodeOriginCheck:
     installed: Collection[str] = ()
     pointers: Collection[str] = ()
     has_object: Callable[[str], bool] = field(default=_has_none)
+    repository: Path = Path("/")  # the user's checkout
+    is_mentioned: Callable[[str], bool] = field(default=_has_none)
     _changed: tuple[str, ...] = field(init=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None])
     _compiled_by: set[Side] = field(default_factory=set[Side])
@@ -168,21 +171,38 @@ class CodeOriginCheck:
         return _failure(run, detail)
 
     def _shared_library(self, run: Run) -> Failure | None:
-        """Return a failure if both sides loaded a library of neither side, and sources changed."""
+        """Return a failure if both sides used a library of neither, and sources changed."""
         sources = [path for path in self._changed if is_compiled_source(path)]
         for package in run.packages:
             if not _is_library(package):
                 continue
             self._libraries[run.workload, package.name, run.side] = package
             same = self._libraries.get((run.workload, package.name, run.side.facing))
-            if sources and same is not None and same.digest == package.digest:
+            is_same = same is not None and same.digest == package.digest
+            if sources and is_same and self._is_of_repository(package):
                 detail = (
-                    f"both sides loaded {package.name} from {package.folder}, which is in "
+                    f"both sides used {package.name} from {package.folder}, which is in "
                     f"neither checkout, although {first_few(sources)} changed: load it from a path "
                     "below the file that loads it, and let `build` in perfledger.toml make it"
                 )
                 return _failure(run, detail)
         return None
+
+    def _is_of_repository(self, library: LoadedPackage) -> bool:
+        """Return whether the repository may have compiled a library: it names it, or has it.
+
+        Any other library in a cache is another project's.
+        """
+        if Path(library.folder).is_relative_to(self.repository):
+            return True
+        name = library.name.removeprefix("lib")
+        stems = {
+            PurePosixPath(path).stem
+            for tree in (self.base, self.head)
+            for path in tree.hashes
+            if is_compiled_source(path)
+        }
+        return name in stems or self.is_mentioned(library.name)
 
     def _stale_dependencies(self, run: Run) -> Failure | None:
         """Return a failure if a project's requirements changed and were not installed."""

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from shutil import which
 from time import time
@@ -10,7 +11,12 @@ from time import time
 from perfledger.protocol import ChildRequest
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import SourceTree, changed_dependencies, first_few
+from perfledger_runners.checkouts.source_tree import (
+    SourceTree,
+    changed_dependencies,
+    first_few,
+    is_mentioned,
+)
 from perfledger_runners.children.child_guard import NO_GUARD, ChildGuard
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
@@ -215,6 +221,8 @@ def pair_code(
             installed=installed if is_built else (),
             pointers=base.pointers | head.pointers,
             has_object=Repository(Path(head.request.repository)).has_object,
+            repository=Path(head.request.repository),
+            is_mentioned=partial(is_mentioned, Path(head.request.root)),
         ),
         failures={} if is_needless else errors,
         build_notes=(

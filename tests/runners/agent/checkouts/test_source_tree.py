@@ -9,6 +9,7 @@ from perfledger_runners.checkouts.source_tree import (
     first_few,
     is_below,
     is_compiled_source,
+    is_mentioned,
     read_source_tree,
     refuse_new_environment,
 )
@@ -169,6 +170,20 @@ def test_archives_that_may_be_installed_are_declared_by_their_content(tree_of):
 
 def test_a_broken_project_file_requires_nothing(tree_of):
     assert tree_of({"pyproject.toml": "= ="}).dependencies == {"pyproject.toml": NOTHING_DECLARED}
+
+
+@pytest.mark.parametrize(
+    ("word", "is_in"), [("fast", True), ("libfast", False), ("fas", False), ("-e", False)]
+)
+def test_a_word_is_mentioned_if_a_text_file_has_it(theirs, word, is_in):
+    (theirs.root / "build.py").write_text("compile('fast.so')\n")
+    theirs.git("add", "--all")
+
+    assert is_mentioned(theirs.root, word) is is_in
+
+
+def test_a_folder_without_git_mentions_nothing(tmp_path):
+    assert not is_mentioned(tmp_path, "fast")
 
 
 def test_a_path_is_below_its_folders_and_not_below_others_of_the_same_beginning():

@@ -2,6 +2,7 @@
 
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -229,7 +230,7 @@ def test_a_library_that_both_sides_share_is_not_measured_where_sources_changed(i
 
     assert failure.why is FailureReason.WRONG_CODE
     assert failure.detail.startswith(
-        "both sides loaded libfast from /home/u/repository/build, which is in neither checkout, "
+        "both sides used libfast from /home/u/repository/build, which is in neither checkout, "
         "although csrc/a.cu changed"
     )
 
@@ -247,6 +248,23 @@ def test_a_library_that_is_as_different_as_its_sources_is_measured(head, library
     before = replace(LIBRARY, is_own=library.is_own, folder=library.folder)
 
     assert [check.failure(run(before, side=Side.BASE)), check.failure(run(library))] == [None] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "is_failure"),
+    [("a", (), True), ("liba", (), True), ("fast", ("fast",), True), ("other", (), False)],
+)
+def test_of_libraries_in_a_cache_those_that_the_repository_names_count(name, words, is_failure):
+    library = replace(LIBRARY, name=name, folder="/home/u/.cache/mypkg")
+    check = CodeOriginCheck(
+        base=BASE,
+        head=SOURCES_CHANGED,
+        repository=Path("/home/u/repository"),
+        is_mentioned=words.__contains__,
+    )
+
+    check.failure(run(library, side=Side.BASE))
+    assert (check.failure(run(library)) is not None) is is_failure
 
 
 @pytest.mark.parametrize(

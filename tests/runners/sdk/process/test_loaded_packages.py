@@ -1,10 +1,13 @@
 import hashlib
+import tempfile
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from perfledger.package_code import SourcePackage
-from perfledger.process.loaded_packages import PackageRecorder
+from perfledger.process import loaded_packages
+from perfledger.process.loaded_packages import PackageRecorder, cache_folders
 from perfledger.protocol import Command
 
 WORKLOAD = """
@@ -33,7 +36,7 @@ def modules(**files):
 def recorder(tmp_path):
     """Return a function that makes a recorder of mypkg, whose memory maps these files."""
 
-    def make(*mapped, names=("mypkg",), own=("checkout",)):
+    def make(*mapped, names=("mypkg",), own=("checkout",), caches=()):
         maps = tmp_path / "maps"
         maps.write_text("".join(f"7f00-7f01 r-xp 0000 08:01 1 {path}\n" for path in mapped))
         packages = [SourcePackage(name, "src") for name in names]
@@ -41,6 +44,7 @@ def recorder(tmp_path):
             packages,
             own_folders=[tmp_path / each for each in own],
             repository=tmp_path / "repository",
+            caches=[tmp_path / each for each in caches],
             prefixes=[str(tmp_path / "repository" / "conda")],
             mapped_files=maps,
         )
@@ -194,3 +198,45 @@ def test_a_child_records_what_its_step_imported_too(write, run_child):
     (recorded,) = answer.about("bench:late")["packages"]
     assert (recorded["name"], recorded["folder"]) == ("mypkg", "src/mypkg")
     assert (recorded["modules"], recorded["is_own"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_recorded"),
+    [
+        ("cache/mypkg/fast.so", True),
+        ("cache/uv/archive-v0/k/numpy/core.so", False),
+        ("cache/.triton/cache/launcher.so", False),
+        ("cache/torchinductor_me/ab/cd.so", False),
+        ("cache/venv/lib/site-packages/numpy/core.so", False),
+        ("elsewhere/fast.so", False),
+    ],
+)
+def test_a_library_that_a_package_compiled_into_a_cache_is_recorded(
+    recorder, write, path, is_recorded
+):
+    library = write({path: "code"}) / path
+
+    recorded = recorder(library, caches=("cache",)).record({})
+
+    assert [each.folder for each in recorded] == [str(library.parent)] * is_recorded
+    assert not any(each.is_own for each in recorded)
+
+
+def test_a_huge_library_in_a_cache_is_another_projects(recorder, write, monkeypatch):
+    monkeypatch.setattr(loaded_packages, "MAX_CACHED_BYTES", 3)
+    library = write({"cache/fast.so": "code"}) / "cache/fast.so"
+
+    assert recorder(library, caches=("cache",)).record({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("variables", "cache"),
+    [
+        ({"HOME": "/home/u"}, "/home/u/.cache"),
+        ({"HOME": "/home/u", "XDG_CACHE_HOME": "/c"}, "/c"),
+    ],
+)
+def test_caches_are_the_users_and_the_temporary_folder(variables, cache, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert cache_folders(variables) == (Path(cache), tmp_path)

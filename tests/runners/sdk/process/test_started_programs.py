@@ -251,3 +251,26 @@ def test_real_programs_that_run_or_are_started_are_seen(side):
     assert [each.name for each in running.copies()] == ["mine"]
     assert done.stdout.split() == ["mine"]
     assert Path(running.copies()[0].folder) == side.site / "mine"
+
+
+@pytest.mark.parametrize(
+    ("place", "is_recorded"),
+    [("cache/fast", True), ("checkout/fast", False), ("venv/bin/fast", False), ("fast", False)],
+)
+def test_a_program_that_a_package_compiled_into_a_cache_is_seen(side, place, is_recorded):
+    program = side.root.parent / place
+    program.parent.mkdir(exist_ok=True)
+    program.write_bytes(b"\x7fELF and more")
+    program.chmod(0o755)
+    watch = side.watch(
+        caches=[side.root.parent / each for each in ("cache", "checkout", "venv")],
+        environment=str(side.root.parent / "venv"),
+    )
+    (hook,) = side.hooks
+
+    for words in ([str(program)], [str(side.command)], [sys.executable]):
+        hook("subprocess.Popen", (None, words, str(side.root), side.path))
+
+    recorded = watch.copies()
+    assert [each.name for each in recorded] == ["fast"] * is_recorded
+    assert [each.path for one in recorded for each in one.compiled] == [str(program)] * is_recorded

@@ -246,7 +246,7 @@ def test_a_library_from_the_users_checkout_is_not_measured_if_its_source_changed
     _, failures, _ = mine.measure()
 
     assert {failure.why for failure in failures} == {FailureReason.WRONG_CODE}
-    assert f"both sides loaded fast from {library.parent}" in failures[0].detail
+    assert f"both sides used fast from {library.parent}" in failures[0].detail
     assert "csrc/fast.c changed" in failures[0].detail
 
 
