@@ -204,8 +204,16 @@ def _is_unfinished(leaf: object) -> bool:
     is_torch_future = callable(getattr(leaf, "done", None)) and callable(
         getattr(leaf, "wait", None)
     )
+    # multiprocessing's AsyncResult
+    is_pending = all(callable(getattr(leaf, name, None)) for name in ("ready", "get", "wait"))
     is_awaited = inspect.isawaitable(leaf) or inspect.isasyncgen(leaf)
-    return is_awaited or is_future or is_torch_future or _is_lazy(leaf)
+    is_begun = is_awaited or is_future or is_torch_future or is_pending
+    return is_begun or _is_plan(leaf) or _is_lazy(leaf)
+
+
+def _is_plan(leaf: object) -> bool:
+    """Return whether this only describes work: a collection of Dask, or a lazy table of Polars."""
+    return hasattr(type(leaf), "__dask_graph__") or type(leaf).__name__ == "LazyFrame"
 
 
 def _is_lazy(leaf: object) -> bool:

@@ -139,6 +139,32 @@ def test_work_that_has_not_begun_is_not_ready(unfinished):
     assert result_state({"loss": 1.0, "later": unfinished()}) is ResultState.NOT_READY
 
 
+class DaskLike:
+    def __dask_graph__(self):
+        return {}
+
+
+class LazyFrame:
+    def collect(self):
+        return 1.0
+
+
+class AsyncResult:
+    def ready(self):
+        return False
+
+    def get(self):
+        return 1.0
+
+    def wait(self):
+        return None
+
+
+@pytest.mark.parametrize("result", [DaskLike(), [LazyFrame()], AsyncResult()])
+def test_work_that_is_only_described_or_begun_is_not_ready(result):
+    assert result_state(result) is ResultState.NOT_READY
+
+
 def test_a_generator_goes_on_after_it_was_examined():
     batches = generator()
 
