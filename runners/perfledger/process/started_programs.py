@@ -87,6 +87,7 @@ class ProgramWatch:
     caches: Sequence[Path] | None = None
     search_path: Sequence[str] = field(default_factory=lambda: sys.path)
     _programs: list[StartedProgram] = field(default_factory=list[StartedProgram])
+    _fork_copies: dict[str, Path] = field(default_factory=dict[str, Path])
     _record: Path | None = None  # its folder
 
     def watch(self, add_hook: Callable[[Hook], object] = sys.addaudithook) -> None:
@@ -103,6 +104,7 @@ class ProgramWatch:
         (self._record / "sitecustomize.py").write_text(text, encoding="utf-8")
         add_hook(listener(str(self._record)))
         self._programs += _running_programs()
+        self._fork_copies = dict(self._copies_in_forks())
         path = os.environ.get(PATH_VARIABLE, "")
         os.environ[PATH_VARIABLE] = os.pathsep.join(filter(None, (str(self._record), path)))
 
@@ -115,7 +117,7 @@ class ProgramWatch:
         self._end()
         copies = {
             name: folder for program in self._programs for name, folder in self._copies_of(program)
-        }
+        } | self._fork_copies
         return (
             *(
                 # Their files are not read.
@@ -164,6 +166,22 @@ class ProgramWatch:
         for call in _python_calls(program):
             if call.is_isolated or not is_found:
                 yield from self._copies_in(call)
+
+    def _copies_in_forks(self) -> Iterator[tuple[str, Path]]:
+        """Yield the installed packages whose compiled modules running descendants have loaded.
+
+        A package that only forks import is not among the modules of this process.
+        """
+        names = {each.name.partition(".")[0] for each in self.packages}
+        for process in child_processes.descendants() if child_processes.has_children() else ():
+            with suppress(OSError):
+                maps = child_processes.PROCESSES / str(process) / "maps"
+                lines = maps.read_text(errors="replace").splitlines()
+                parts = {part for line in lines if ".so" in line for part in line.split("/")}
+                for name in sorted(names & parts):
+                    folder = self._installed_copy(name)
+                    if folder is not None and any(f"{folder}/" in line for line in lines):
+                        yield name, folder
 
     def _copies_in(self, call: PythonCall) -> Iterator[tuple[str, Path]]:
         for name in dict.fromkeys(each.name.partition(".")[0] for each in self.packages):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perfledger.meters import child_processes
 from perfledger.package_code import SourcePackage
 from perfledger.process.started_programs import ProgramWatch
 
@@ -274,3 +275,23 @@ def test_a_program_that_a_package_compiled_into_a_cache_is_seen(side, place, is_
     recorded = watch.copies()
     assert [each.name for each in recorded] == ["fast"] * is_recorded
     assert [each.path for one in recorded for each in one.compiled] == [str(program)] * is_recorded
+
+
+@pytest.mark.parametrize(
+    ("mapped", "is_copy"),
+    [
+        ("{site}/mine/fast.so", True),
+        ("{site}/other/mine/fast.so", False),
+        ("{site}/fast.so", False),
+    ],
+)
+def test_a_copy_that_only_a_fork_imports_is_seen(side, monkeypatch, tmp_path, mapped, is_copy):
+    maps = tmp_path / "proc" / "7" / "maps"
+    maps.parent.mkdir(parents=True)
+    maps.write_text(f"7f00-7f01 r-xp 0000 08:01 1 {mapped.format(site=side.site)}\n")
+    monkeypatch.setattr(child_processes, "PROCESSES", tmp_path / "proc")
+    monkeypatch.setattr(child_processes, "has_children", lambda: True)
+    monkeypatch.setattr(child_processes, "descendants", lambda: [7, 8])
+    watch = side.watch()
+
+    assert [each.folder for each in watch.copies()] == [str(side.site / "mine")] * is_copy
