@@ -10,7 +10,7 @@ last line counts; the exit status is 1 if a row is wrong.
 
 Not here, because no check can tell: code that is written to deceive the harness in its own process
 (it forges messages, or answers its own check= and skips the work afterwards), and libraries that a
-workload loads with ctypes from outside its package.
+workload loads with ctypes from a folder that is neither a checkout's nor a cache.
 """
 
 import argparse
@@ -27,14 +27,21 @@ from pathlib import Path
 
 from fault_cases.carry_over import CARRY_OVER
 from fault_cases.case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase
+from fault_cases.checkouts import CHECKOUTS
 from fault_cases.code import DISTURBANCE, ENVIRONMENT, INSTALLED
 from fault_cases.copies import COPIES
 from fault_cases.dependencies import DEPENDENCIES
 from fault_cases.evasions import EVASIONS
 from fault_cases.exclusive import EXCLUSIVE
+from fault_cases.habits import HABITS
 from fault_cases.leftover import LEFTOVER
 from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases.results import RESULTS
+from fault_cases.selection import SELECTION
+from fault_cases.steps.frameworks import FRAMEWORKS
+from fault_cases.steps.later_steps import LATER_STEPS
+from fault_cases.steps.native_code import NATIVE_CODE
+from fault_cases.steps.own_process import OWN_PROCESS
 from fault_cases.suites import SUITES
 from fault_cases.unseen_code import UNSEEN_CODE
 from fault_cases.work import NO_WORK, SLOW, WRONG_WORK
@@ -44,6 +51,7 @@ CASES = (
     *(*INSTALLED, *NO_WORK, *WRONG_WORK, *RESULTS, *ENVIRONMENT, *DISTURBANCE),
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
     *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS, *LEFTOVER),
+    *(*CHECKOUTS, *NATIVE_CODE, *LATER_STEPS, *OWN_PROCESS, *SELECTION, *FRAMEWORKS, *HABITS),
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}

@@ -1,0 +1,1 @@
+"""Cases about a step and its process: later steps, compiled code, frameworks."""
