@@ -52,6 +52,34 @@ def drift_of(changes: Sequence[OperationChange], *, floor_s: float) -> tuple[flo
     return ratio, (ratio - 1) * fsum(change.base_seconds for change in same_work)
 
 
+def least_common_ratio(
+    changes: Sequence[OperationChange], *, floor_s: float
+) -> tuple[float, float]:
+    """Return the ratio by which all of the same work changed at least, and the seconds it adds.
+
+    If the recordings have too few operations for a median, and all changed in one direction, the
+    machine may have changed by the least of these changes. (1.0, 0.0) if a single operation, or
+    none, does the same work in both, or if one hardly changed.
+    """
+    same_work = _same_work(changes, floor_s=floor_s)
+    ratios = [change.head_seconds / change.base_seconds for change in same_work]
+    if not 1 < len(ratios) < MIN_COMMON_OPERATIONS:
+        return 1.0, 0.0
+    ratio = min(ratios) if min(ratios) > 1 else max(ratios)
+    if abs(ratio - 1) <= CLOCK_TOLERANCE or (ratio > 1) is not (min(ratios) > 1):
+        return 1.0, 0.0
+    return ratio, (ratio - 1) * fsum(change.base_seconds for change in same_work)
+
+
+def opposing_seconds(changes: Sequence[OperationChange], *, change_seconds: float) -> float:
+    """Return by how much the same work changed against the direction of the step's change."""
+    return fsum(
+        abs(change.delta_seconds)
+        for change in changes
+        if change.is_same_work and change.delta_seconds * change_seconds < 0
+    )
+
+
 def difference_of_recordings(changes: Sequence[OperationChange], *, floor_s: float) -> float:
     """Return by what share of the longer time the same work differs between two recordings.
 

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from perfledger.records import Side
 from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
 from perfledger_profiles.diff.diff import changes_of, explain
 from perfledger_profiles.diff.operation_change import OperationChange
@@ -62,7 +65,11 @@ def test_a_planted_operation_is_told_beside_the_clock(make):
 
 
 def test_when_most_of_it_is_far_slower_but_not_alike_the_machine_is_suspected(make):
-    explanation = explained(make, [1.02, 1.02, 1.3, 1.35, 1.4, 1.9, 1.9, 1.9, 1.9])
+    ratios = [1.02, 1.02, 1.3, 1.35, 1.4, 1.9, 1.9, 1.9, 1.9]
+    base, head = alike(make, ratios)
+    shaped = [[replace(one, shapes="float[8]") for one in side] for side in (base, head)]
+
+    explanation = explain(*(make.profile(*side) for side in shaped))
 
     assert not explanation.is_attributable
     assert explanation.note == (
@@ -70,6 +77,49 @@ def test_when_most_of_it_is_far_slower_but_not_alike_the_machine_is_suspected(ma
         "work, so the machine, its clock or the number of threads changed: profile both sides "
         "again on an idle machine"
     )
+
+
+def test_without_shapes_the_inputs_of_most_operations_may_have_grown(make):
+    explanation = explained(make, [1.02, 1.02, 1.9, 1.95, 2.0, 2.1, 2.1, 2.2, 2.2])
+
+    assert not explanation.is_attributable
+    assert explanation.note == (
+        "not attributable from this profile: most operations take 2.00 times as long: their inputs "
+        "changed, whose shapes neither file has, or the machine, its clock or the number of "
+        "threads changed; profile both sides again on an idle machine, with input shapes if the "
+        "profiler can record them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratios", "is_known"),
+    [([1.3, 1.5, 1.4], False), ([0.6, 0.7], False), ([1.0, 1.5, 1.0], True), ([1.5], True)],
+)
+def test_few_operations_that_all_changed_alike_may_be_the_machine(make, ratios, is_known):
+    assert explained(make, ratios).is_attributable is is_known
+
+
+def test_repeated_windows_show_that_few_operations_changed_by_the_code(make):
+    base, head = (make.profile(*side) for side in alike(make, [1.3, 1.5, 1.4]))
+    repeats = [
+        replace(one, side=side)
+        for one, side in ((base, Side.BASE), (head, Side.HEAD))
+        for _ in range(2)
+    ]
+
+    assert explain(base, head, repeats=repeats).is_attributable
+
+
+@pytest.mark.parametrize(("faster", "is_known"), [(7.5e-3, True), (5e-3, False)])
+def test_unchanged_work_that_mostly_moves_the_other_way_hides_the_cause(make, faster, is_known):
+    base = [make.operation(name, 10e-3) for name in "abc"]
+    head = [
+        make.operation("a", 12e-3 + 10e-3 - faster),
+        make.operation("b", faster),
+        make.operation("c", 10e-3),
+    ]
+
+    assert explain(make.profile(*base), make.profile(*head)).is_attributable is is_known
 
 
 def test_a_drift_that_is_small_beside_the_planted_change_does_not_hide_it(make):

@@ -194,7 +194,7 @@ def test_the_table_has_each_device_their_mean_and_their_spread(tmp_path):
 
     rows = output.partition("Devices, per step")[2].splitlines()[2:6]
     assert [row.split()[0] for row in rows] == ["device", "device", "mean", "spread"]
-    assert "slowest" in "".join(rows)
+    assert "slowest" not in "".join(rows)  # both take equally long
 
 
 @pytest.mark.parametrize(
