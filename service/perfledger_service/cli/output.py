@@ -140,7 +140,7 @@ def _write_table(table: "RenderableType", output: Path | None) -> None:
 
     if output is not None:
         write_text(plain_lines(table), output)
-    Console().print(table)
+    Console().print(table, crop=False)
 
 
 def _is_there(output: Path) -> bool:

@@ -38,6 +38,8 @@ _BUDGET_SLACK = 1.1
 # A command that is too long for a sentence.
 _AT_THE_END = "its command is at the end of the report"
 _MARGIN_DIGITS = 1  # of a per cent
+# Nobody who judges by a margin of some per cent would accept a larger one.
+_MAX_ADVISED_MARGIN = 0.1
 _ROUNDING = 1e-9  # of a number computed through its logarithm
 _FIRST_USE = "nothing yet: changes that build on this one are compared with it"
 _ONLY_NEW = (
@@ -213,14 +215,13 @@ def _quieter(report: Report) -> Iterator[tuple[str, str]]:
 def _proven_margin(estimate: EffectEstimate) -> float | None:
     """Return the smallest margin, rounded up, within which the pairs prove the change to lie.
 
-    None from 1 on, which the setting does not allow.
+    None if it is too large to be good advice.
     """
     widest = max(abs(math.log1p(end)) for end in (estimate.narrow_low, estimate.narrow_high))
-    if widest >= math.log1p(1.0):
+    if widest >= math.log1p(_MAX_ADVISED_MARGIN):
         return None
     scale = 10.0 ** (_MARGIN_DIGITS + 2)
-    margin = math.ceil(math.expm1(widest) * scale - _ROUNDING) / scale
-    return margin if margin < 1 else None
+    return math.ceil(math.expm1(widest) * scale - _ROUNDING) / scale
 
 
 def _more_pairs(report: Report, verdict: Verdict, needed: int) -> tuple[str, str]:

@@ -6,6 +6,7 @@ characters, no rich markup.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from textwrap import indent
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -307,7 +308,9 @@ def _closing(
     if report.is_imported:
         return
     yield _heading("Again")
-    yield Padding(Text(reproduction(report)), _INDENT)
+    # A line that is broken in two is not the command any more.
+    command = indent(reproduction(report), " " * _INDENT[-1])
+    yield Text(command, no_wrap=True, overflow="ignore")
 
 
 def _first_screen(

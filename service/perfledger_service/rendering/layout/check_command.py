@@ -13,6 +13,7 @@ from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
+_NOT_UNCHANGED = "# only the workloads that are not unchanged"
 _MAX_COLUMNS = 76  # a longer command continues on the next line
 _MAX_LENGTH = 1500  # characters of all settings, or of all patterns: a comment has limits
 # The option of each setting that has one: with its value, or one for some values. Any other
@@ -49,6 +50,8 @@ def reproduction(report: Report) -> str:
     parts = check_words(report.base, report.head, report.options, workloads=chosen)
     line = " ".join(parts)
     command = line if len(line) <= _MAX_COLUMNS else " \\\n  ".join(parts)
+    if chosen and len(loud) < len({each.workload for each in report.verdicts}):
+        command = f"{_NOT_UNCHANGED}\n{command}"
     missing = missing_options(report.options, has_workloads=bool(chosen))
     if not missing:
         return command

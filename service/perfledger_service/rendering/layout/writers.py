@@ -62,7 +62,7 @@ def plain_lines(renderable: RenderableType) -> str:
     """Return the terminal text without colour, for a file or a log."""
     console = Console(width=WIDTH, no_color=True, force_terminal=False, color_system=None)
     with console.capture() as capture:
-        console.print(renderable)
+        console.print(renderable, crop=False)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 

@@ -176,8 +176,8 @@ def test_noise_around_no_change_says_which_margin_the_pairs_would_prove(reports,
     assert sentences[-1].endswith("do not matter here: margin = 0.018")
 
 
-@pytest.mark.parametrize("narrow", [(-0.6, 0.1), (-0.1, 1.4), (-0.1, 0.9999)])
-def test_a_margin_that_no_setting_may_be_is_not_advised(reports, make, narrow):
+@pytest.mark.parametrize("narrow", [(-0.6, 0.1), (-0.1, 1.4), (-0.1, 0.9999), (-0.1, 0.1001)])
+def test_a_margin_that_nobody_would_set_is_not_advised(reports, make, narrow):
     verdict = make.verdict(
         make.RESNET, STEP_TIME, Outcome.UNDECIDED, (1.0, 1.002), spread=0.02, pairs=20
     )

@@ -9,6 +9,9 @@ from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import CountChange, WorkComparison
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.check_command import reproduction
+from perfledger_service.rendering.layout.writers import plain_lines
+from perfledger_service.values.check_options import CheckOptions
 from tests.service.rendering.terminal_lines import lines_at
 from tests.suite.tries import tries
 
@@ -43,6 +46,18 @@ def test_the_table_fits_80_columns_and_needs_no_colour(named_report):
 
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
+
+
+def test_no_line_of_the_command_is_broken_or_cut(reports):
+    options = CheckOptions(workloads=("benchmarks.a_long_name:step[" + "batch=8," * 12 + "]",))
+    report = replace(reports["no_price"], verdicts=(), options=options)
+
+    lines = plain_lines(report_table(report)).splitlines()
+
+    command = [f"  {line}" for line in reproduction(report).splitlines()]
+    assert max(map(len, command)) > 80
+    at = lines.index(command[0])
+    assert lines[at : at + len(command)] == command
 
 
 def test_a_wide_terminal_is_used(reports):

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger.metrics import STEP_TIME
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout.check_command import (
     BISECT_FLAGS,
@@ -79,6 +80,18 @@ def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(repo
     ]
 
 
+def test_a_command_of_some_of_the_workloads_says_so(reports, make):
+    changed = make.verdict(make.RESNET, STEP_TIME, Outcome.REGRESSED, (1.0, 1.2))
+    same = make.verdict(make.GPT, STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
+    report = replace(reports["no_price"], verdicts=(changed, same))
+
+    said, *command = reproduction(report).splitlines()
+
+    assert said == "# only the workloads that are not unchanged"
+    assert make.RESNET in command[-1]
+    assert not reproduction(replace(report, verdicts=(changed,))).startswith("#")
+
+
 def test_the_options_of_a_check_are_those_of_its_command(reports):
     options = CheckOptions(
         workloads_from="my work",
@@ -97,7 +110,7 @@ def test_the_options_of_a_check_are_those_of_its_command(reports):
 
     command = reproduction(replace(reports["regressed"], options=options))
 
-    words = shlex.split(command.replace("\\\n", ""))
+    words = shlex.split(command.replace("\\\n", ""), comments=True)
     assert words[:2] == ["PERFLEDGER_MARGIN=0.05", 'PERFLEDGER_METRICS=["cold_start"]']
     assert words[words.index("d41e7b9a0c2f") + 1 : words.index("--workload")] == [
         *("--workloads-from", "my work", "--spreads", "spreads.json"),
