@@ -79,6 +79,11 @@ PAGES = {
         """A reader refuses a file beyond a limit, or reads a part of it and adds a note. A share is
         a threshold: it decides which bottleneck, cause or advice is reported.""",
     ),
+    "bottlenecks": (
+        "what bounds a step",
+        "runners/perfledger_profiles/bottleneck",
+        """A share is a threshold: it decides which bottleneck or advice is reported.""",
+    ),
     "timeline": (
         "the timeline of a trace",
         "runners/perfledger_profiles/timeline",
