@@ -34,6 +34,8 @@ MIN_FULL = 0.1
 MAX_LATER = 0.1
 # Compilers and caches slow down two or three first steps.
 MIN_WARMUPS = 4
+# Of all of head's processes: enough for a share.
+MIN_LATE_WARMUPS = 6
 # Part of the first quarter's step that one of the last quarter takes, beside base's: in every pair,
 # and in a typical one. Of unchanged steps it was 0.99 to 1.04 in five processes beside ten tasks a
 # core.
@@ -69,8 +71,11 @@ def undone_doubt(pairs: Pairs) -> str:
             f"its steps take {digits(median(later_parts), 2)} times as long as its warm-up steps: "
             "what they work on may have run out"
         )
-    skipped_shares = [_skipped_share(*sides) for sides in run_pairs] or [0.0]
-    skipped_share = median_high(skipped_shares)
+    skipped_shares = [
+        _skipped_share(_step_times(base), _step_times(base), _step_times(head))
+        for base, head in run_pairs
+    ] or [0.0]
+    skipped_share = max(median_high(skipped_shares), _skipped_in_warmups(run_pairs))
     if skipped_share >= MIN_SKIPPED:
         return (
             f"{percentage(skipped_share)} of its steps take less than a tenth of base's time, and "
@@ -94,12 +99,34 @@ def _later_part(run: Run) -> float | None:
     return median(times) / min(run.warmups_s)
 
 
-def _skipped_share(base: Run, head: Run) -> float:
-    """Return the share of head's steps that do next to nothing, unlike others and base's."""
-    before, after = (run.samples.get(STEP_TIME.name, ()) for run in (base, head))
-    if not before or not after:
+def _step_times(run: Run) -> Sequence[float]:
+    return run.samples.get(STEP_TIME.name, ())
+
+
+def _skipped_in_warmups(run_pairs: Sequence[tuple[Run, Run]]) -> float:
+    """Return the share of head's later warm-ups that are skipped, if a reading has many steps.
+
+    Steps that are skipped look short, and a reading of several has the average of both kinds.
+    """
+    averaging = [sides for sides in run_pairs if sides[1].evidence.steps_per_reading > 1]
+    before, after = (
+        [time for sides in averaging for time in sides[side].warmups_s[MIN_WARMUPS - 1 :]]
+        for side in (0, 1)
+    )
+    typical = [time for base, _ in averaging for time in _step_times(base)]
+    return _skipped_share(typical, before, after) if len(after) >= MIN_LATE_WARMUPS else 0.0
+
+
+def _skipped_share(
+    typical: Sequence[float], before: Sequence[float], after: Sequence[float]
+) -> float:
+    """Return the share of head's steps that do next to nothing, unlike others and base's.
+
+    `typical` are base's measured steps, `before` and `after` the compared ones of both sides.
+    """
+    if not typical or not before or not after:
         return 0.0
-    typical_s = median(before)
+    typical_s = median(typical)
     base_share, head_share = (
         fmean(time < SHORT_STEP * typical_s for time in times) for times in (before, after)
     )

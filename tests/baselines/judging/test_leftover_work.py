@@ -270,6 +270,31 @@ def test_steps_that_do_less_than_others_are_doubted(base, head, facts, doubt):
     assert bool(reason) is bool(doubt)
 
 
+GROUPED = StepEvidence(steps_per_reading=8)
+SKIPPING = (9.0, 1.0, 0.01, 0.01, 1.0, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("warmups_s", "evidence", "is_doubted"),
+    [
+        pytest.param(SKIPPING, GROUPED, True, id="averaged"),
+        pytest.param(SKIPPING, StepEvidence(), False, id="each step is read"),
+        pytest.param(SKIPPING[:4], GROUPED, False, id="too few"),
+        pytest.param((9.0, 1.0, 1.0, 0.01, 0.01, 0.01), GROUPED, False, id="slow at first"),
+        pytest.param((9.0, 1.0, 1.0, 1.0, 1.0, 1.0), GROUPED, False, id="none is short"),
+    ],
+)
+def test_steps_whose_readings_are_averages_are_skipped_in_warmups(warmups_s, evidence, is_doubted):
+    facts = {"warmups_s": warmups_s, "evidence": evidence}
+    pairs = sides_of(STEADY, (0.35,) * 20, **facts)
+    base = replace(pairs[0][Side.BASE], warmups_s=(9.0,) + (1.0,) * 5)
+
+    reason = undone_doubt({number: {**sides, Side.BASE: base} for number, sides in pairs.items()})
+
+    assert reason.startswith("67 % of its steps take less than a tenth" if is_doubted else "")
+    assert bool(reason) is is_doubted
+
+
 @pytest.mark.parametrize(("steady_pairs", "is_doubted"), [(2, True), (3, False)])
 def test_steps_are_skipped_in_half_of_the_pairs(steady_pairs, is_doubted):
     steady = {2 + number: sides_of(STEADY, STEADY)[0] for number in range(steady_pairs)}
