@@ -85,9 +85,9 @@ def test_a_command_of_some_of_the_workloads_says_so(reports, make):
     same = make.verdict(make.GPT, STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
     report = replace(reports["no_price"], verdicts=(changed, same))
 
-    said, *command = reproduction(report).splitlines()
+    sentence, *command = reproduction(report).splitlines()
 
-    assert said == "# only the workloads that are not unchanged"
+    assert sentence == "# only the workloads that are not unchanged"
     assert make.RESNET in command[-1]
     assert not reproduction(replace(report, verdicts=(changed,))).startswith("#")
 
