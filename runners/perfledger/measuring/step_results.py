@@ -213,7 +213,13 @@ def _is_unfinished(leaf: object) -> bool:
 
 def _is_plan(leaf: object) -> bool:
     """Return whether this only describes work: a collection of Dask, or a lazy table of Polars."""
-    return hasattr(type(leaf), "__dask_graph__") or type(leaf).__name__ == "LazyFrame"
+    return type(leaf).__name__ == "LazyFrame" or _has_dask_graph(leaf)
+
+
+def _has_dask_graph(leaf: object) -> bool:
+    """Return whether Dask holds the data; those of xarray and pint may be in memory instead."""
+    graph: Foreign = getattr(type(leaf), "__dask_graph__", None)
+    return graph is not None and graph(leaf) is not None
 
 
 def _is_lazy(leaf: object) -> bool:

@@ -144,6 +144,22 @@ class DaskLike:
         return {}
 
 
+class ArrayInMemory:
+    """An array of xarray or pint that Dask does not hold."""
+
+    dtype, shape = numpy.dtype(float), ()
+
+    def __dask_graph__(self):
+        return None
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.array(1.0)
+
+
+def test_what_dask_could_hold_but_does_not_is_a_result():
+    assert result_state(ArrayInMemory()) is ResultState.FINITE
+
+
 class LazyFrame:
     def collect(self):
         return 1.0
