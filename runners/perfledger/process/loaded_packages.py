@@ -173,10 +173,15 @@ class PackageRecorder:
 
 
 def cache_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders that both sides share and in which packages keep what they compile."""
-    home = Path(environment.get("HOME") or "~").expanduser()
-    cache = environment.get("XDG_CACHE_HOME") or home / ".cache"
-    return tuple(Path(os.path.realpath(folder)) for folder in (cache, tempfile.gettempdir()))
+    """Return the folders that both sides share and in which packages keep what they compile.
+
+    In a container the user may have no home, and no folder may be writable.
+    """
+    home = environment.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - raises nothing
+    folders = [environment.get("XDG_CACHE_HOME") or f"{home}/.cache"]
+    with suppress(OSError):
+        folders.append(tempfile.gettempdir())
+    return tuple(Path(os.path.realpath(each)) for each in folders if Path(each).is_absolute())
 
 
 def is_in_cache(path: str, caches: Iterable[Path], installed: Iterable[Path]) -> bool:

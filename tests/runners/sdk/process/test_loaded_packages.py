@@ -1,4 +1,5 @@
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -240,3 +241,19 @@ def test_caches_are_the_users_and_the_temporary_folder(variables, cache, monkeyp
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert cache_folders(variables) == (Path(cache), tmp_path)
+
+
+def test_a_user_without_a_home_has_the_temporary_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for an unknown user
+
+    assert cache_folders({}) == (tmp_path,)
+
+
+def test_without_a_folder_to_write_to_there_is_the_users_cache(monkeypatch):
+    def refuse():
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+
+    assert cache_folders({"HOME": "/home/u"}) == (Path("/home/u/.cache"),)
