@@ -125,7 +125,7 @@ class CoreUse:
 
     `cpu_time_s` is per step, one reading per turn, or one in all. It is empty if it cannot be
     measured well enough; `left_out` then has the reason and the number of readings. Steps that are
-    too short for it have `times`, of which a part is the harness's.
+    too short for it have `times`, without the harness's share of a typical turn.
     """
 
     active: float = 0.0  # share of the usable cores' time, at most 1
@@ -282,7 +282,8 @@ class CoreWatch:
         )
         if flaw:
             # The waits of short steps are known, though not which CPU time is the harness's.
-            times = _core_times(blocks) if flaw == TOO_SHORT else CoreTimes()
+            is_short = flaw == TOO_SHORT
+            times = _core_times(blocks, timed_share=median(shares)) if is_short else CoreTimes()
             return replace(use, left_out={flaw: len(turns) or 1}, times=times)
         return replace(
             use,
@@ -334,14 +335,17 @@ def _is_too_coarse(clock_step_s: float, blocks: Sequence[_Block]) -> bool:
     return any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks)
 
 
-def _core_times(blocks: Sequence[_Block]) -> CoreTimes:
+def _core_times(blocks: Sequence[_Block], *, timed_share: float = 1.0) -> CoreTimes:
+    """Return the times of blocks, of which this share without the waits is that of steps."""
     if any(math.isnan(block.queued) for block in blocks):
         return CoreTimes()
+    waits_s = [min(max(block.queued, 0.0), block.elapsed) for block in blocks]
     return CoreTimes(
-        elapsed_s=tuple(block.elapsed / block.steps for block in blocks),
-        queued_s=tuple(
-            min(max(block.queued, 0.0), block.elapsed) / block.steps for block in blocks
+        elapsed_s=tuple(
+            (wait_s + timed_share * (block.elapsed - wait_s)) / block.steps
+            for block, wait_s in zip(blocks, waits_s, strict=True)
         ),
+        queued_s=tuple(wait_s / block.steps for block, wait_s in zip(blocks, waits_s, strict=True)),
         helpers_s=tuple(max(block.cpu - block.thread, 0.0) / block.steps for block in blocks),
     )
 
