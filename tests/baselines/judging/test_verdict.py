@@ -6,6 +6,7 @@ from perfledger.metrics import (
     COLD_START,
     COMPILE_TIME,
     METRICS,
+    OPTIONAL_METRICS,
     PEAK_MEMORY,
     STEP_TIME,
     STEP_TIME_P95,
@@ -57,7 +58,9 @@ def test_the_interval_that_is_shown_is_the_one_that_decided(outcome):
     assert replace(VERDICT, outcome=outcome).shown_estimate is None
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric", (METRICS | OPTIONAL_METRICS).values(), ids=lambda metric: metric.name
+)
 def test_where_load_counts_a_verdict_says_whether_its_figures_have_the_waits(metric):
     estimate = EffectEstimate(
         base=0.0149,

@@ -72,19 +72,19 @@ def test_the_first_side_begins_and_processes_are_numbered_on(answering, sides, f
 
 
 class TurnCores:
-    """Records the cores that two real children report, and those that they are told."""
+    """Records on which core a turn begins, after the one that either child reported last."""
 
     def __init__(self, monkeypatch):
-        self.last_cores, self.next_cores = [], []
+        self.last_core, self.turns = None, []
         start_turn = PairedSocket.start_turn
 
         def start_and_record(answers, core=None):
-            self.next_cores.append(core)
+            self.turns.append((self.last_core, core))
             start_turn(answers, core)
 
         def stop_and_record(message):
             if isinstance(message, TurnMessage):
-                self.last_cores.append(message.core)
+                self.last_core = message.core
             return stop_point(message)
 
         monkeypatch.setattr(PairedSocket, "start_turn", start_and_record)
@@ -105,10 +105,9 @@ def test_both_sides_take_their_turns_on_one_core(harness, sides, monkeypatch):
     pair = measurement.measure([A], pair=0, first=Side.BASE, process=0)
 
     assert len(pair.complete()) == 1
-    turns = [core for core in cores.next_cores if core is not None]
-    assert len(turns) > 4
+    assert len([core for _, core in cores.turns if core is not None]) > 4
     # Each turn begins where the last one, of either side, ended.
-    assert set(turns) <= set(cores.last_cores) - {None}
+    assert [core for _, core in cores.turns] == [last for last, _ in cores.turns]
 
 
 @pytest.mark.slow(ci_only=True)
