@@ -17,7 +17,7 @@ from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
 from perfledger_service.store.heads.merge_groups import MERGED, MergeGroup
-from perfledger_service.store.heads.uploads import other_heads, uploads_of_head
+from perfledger_service.store.heads.uploads import other_heads
 from perfledger_service.store.uploads import (
     CheckedHead,
     StoredUpload,
@@ -26,9 +26,11 @@ from perfledger_service.store.uploads import (
     upload_by_id,
 )
 from perfledger_service.usecases.uploads.machine_classes import (
+    OTHER_BASE,
     conclude_commit,
-    deadline_work_of,
     deciding_report,
+    is_late,
+    pending_work,
     pull_request_report,
     work_at,
 )
@@ -55,6 +57,8 @@ from perfledger_service.values.upload_views import UploadStatus
 # GitHub's conclusions for merge groups that ended: the first is no failure of the branch.
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
 NEWER_RESULT = "a newer result of the same commit is already posted"
+# Why posting refuses an upload whose head still has to be posted.
+_OVERTAKEN = frozenset({OTHER_BASE, NEWER_RESULT})
 
 
 def post_report(
@@ -75,16 +79,21 @@ def post_report(
 
     Returns the work on other pull requests with the same head commit, whose comments may have to
     say that this result decides their check, and the work at the deadlines of classes that have to
-    report again.
+    report again. Where an earlier attempt refused the upload and may not have posted the others, it
+    is the work that does.
     """
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)
         head = upload.head
-        if upload.status is not UploadStatus.JUDGED or pull_requests is None or head is None:
+        was_refused = upload.status is UploadStatus.REFUSED and upload.reason in _OVERTAKEN
+        is_open = upload.status is UploadStatus.JUDGED or was_refused
+        if not is_open or pull_requests is None or head is None:
             return ()
         posts = posted_ids(session, head)
-        sharing_heads = other_heads(session, head)
+        other_works = tuple(work_at(one, now) for one in other_heads(session, head))
         outcome = _outcome(session, upload, reports=reports, now=now)
+    if was_refused:  # by an attempt that ended before GitHub took the post
+        return (*other_works, work_at(head, now))
     current = _pull_request_of(pull_requests, head, posts)
     objection = _reason_not_to_post(head, current)
     if current is None or objection:
@@ -96,7 +105,7 @@ def post_report(
     refused_ids = refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
     is_refused = upload_id in refused_ids
     # Only now: a later result that compares with another base does not count.
-    if not is_refused and _is_late(engine, head, upload):
+    if not is_refused and is_late(engine, head, upload):
         _refuse(engine, upload, posts, NEWER_RESULT)
         if not refused_ids:
             return ()
@@ -112,8 +121,7 @@ def post_report(
     )
     if not is_refused:
         _mark_posted(engine, upload, outcome)
-    at_deadlines = _deadline_work(engine, head) if refused_ids else ()
-    return (*(work_at(one, now) for one in sharing_heads), *at_deadlines)
+    return (*other_works, *(pending_work(engine, head, now=now) if refused_ids else ()))
 
 
 def repost_reports(
@@ -131,7 +139,7 @@ def repost_reports(
     the check of another pull request with the same commit is brought up to date. A merge group's
     head is skipped if GitHub knows no such group. Raises GitHubError.
 
-    Returns the work at the deadlines of classes that have to report again.
+    Returns the work at the deadlines of classes that have to report.
     """
     if pull_requests is None:
         return ()
@@ -156,7 +164,7 @@ def repost_reports(
             engine, head, pull_requests, reports=reports, public_url=public_url, now=now
         ).post_check_of_another()
         return ()
-    refused_ids = refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
+    refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
     _post(
         engine,
         head,
@@ -166,22 +174,8 @@ def repost_reports(
         public_url=public_url,
         now=now,
     )
-    return _deadline_work(engine, head) if refused_ids else ()
-
-
-def _is_late(engine: Engine, head: CheckedHead, upload: StoredUpload) -> bool:
-    """Return whether a later result of the same commit and machine class is already posted."""
-    with read_session(engine) as session:
-        return any(
-            other.measured_at > upload.measured_at
-            for other in uploads_of_head(session, head)
-            if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
-        )
-
-
-def _deadline_work(engine: Engine, head: CheckedHead) -> tuple[QueuedCheck, ...]:
-    with read_session(engine) as session:
-        return deadline_work_of(session, head)
+    # Also those of an attempt that refused results and could not post.
+    return pending_work(engine, head, now=now)
 
 
 def _post(

@@ -111,13 +111,31 @@ def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
     """Return the work that is due when the deadlines of an upload's head end."""
     with read_session(engine) as session:
         head = head_of(session, upload_by_id(session, upload_id))
-        return () if head is None else deadline_work_of(session, head)
+        if head is None:
+            return ()
+        return tuple(
+            work_at(head, deadline)
+            for deadline in dict.fromkeys(one.deadline for one in expected_classes(session, head))
+        )
 
 
-def deadline_work_of(session: Session, head: CheckedHead) -> tuple[QueuedCheck, ...]:
-    """Return the work that is due when a head's deadlines end."""
-    deadlines = dict.fromkeys(one.deadline for one in expected_classes(session, head))
+def pending_work(engine: Engine, head: CheckedHead, *, now: datetime) -> tuple[QueuedCheck, ...]:
+    """Return the work at the deadlines to come of a head's classes that have not reported."""
+    with read_session(engine) as session:
+        arrived = {one.machine_class for one in uploads_of_head(session, head)}
+        missing = missing_classes(expected_classes(session, head), arrived)
+    deadlines = dict.fromkeys(one.deadline for one in missing if one.deadline > now)
     return tuple(work_at(head, deadline) for deadline in deadlines)
+
+
+def is_late(engine: Engine, head: CheckedHead, upload: StoredUpload) -> bool:
+    """Return whether a later result of the same commit and machine class is already posted."""
+    with read_session(engine) as session:
+        return any(
+            other.measured_at > upload.measured_at
+            for other in uploads_of_head(session, head)
+            if other.machine_class == upload.machine_class and other.status is UploadStatus.POSTED
+        )
 
 
 def unfinished_deadlines(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from perfledger.records import Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
+from perfledger_service.errors import GitHubError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_jobs
 from perfledger_service.store.projects import project_for
@@ -270,6 +271,37 @@ def test_a_late_result_is_refused_and_the_earlier_bases_with_it(change):
     assert late.status is UploadStatus.REFUSED
     assert "newer result" in late.reason
     assert change.check == ("completed", "success")
+
+
+def test_results_that_were_refused_are_not_green_after_a_post_that_github_did_not_take(change):
+    change.retarget(is_delivered=False)
+    change.at_github.fail_next(path="/check-runs", status=503, count=10)
+    with pytest.raises(GitHubError) as failure:
+        change.report(OLD_BASE)
+    assert failure.value.is_transient
+    assert change.check == ("completed", "success")  # as posted an hour ago
+    change.at_github.server.state.faults.clear()
+
+    [at_once] = post_report(change.engine, f"{change.uploads:032x}", **change.posting())
+    [at_deadline] = change.post(at_once)
+
+    assert change.check == ("in_progress", None)
+    change.now = at_deadline.due_at
+    change.post(at_deadline)
+    assert change.check == ("completed", "failure")
+
+
+def test_a_deadline_is_known_after_a_post_that_github_did_not_take(change):
+    change.retarget(is_delivered=False)
+    check = work_at(change.green.head, change.now)
+    change.at_github.fail_next(path="/check-runs", status=503, count=10)
+    with pytest.raises(GitHubError):
+        change.post(check)
+    change.at_github.server.state.faults.clear()
+    [at_deadline] = change.post(check)
+
+    assert at_deadline.due_at > change.now
+    assert change.check == ("in_progress", None)
 
 
 def test_a_rerun_after_a_change_that_no_webhook_told_of_is_against_the_new_base(change):
