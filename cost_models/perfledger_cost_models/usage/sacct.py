@@ -171,7 +171,8 @@ def duration_s(text: str) -> float | None:
 def _cells(cells: list[str], header: Sequence[str], where: str) -> Mapping[str, str]:
     """Return cells by column; one text may contain the delimiter, which is not escaped.
 
-    Of several columns of text it is the first one that leaves times and amounts in their columns.
+    Of several columns of text it is the first one that leaves times and amounts in their columns,
+    unless another one does and the other cells differ: they would be counted for another account.
     """
     extra = len(cells) - len(header)
     texts = [header.index(column) for column in _TEXTS if column in header]
@@ -187,14 +188,18 @@ def _cells(cells: list[str], header: Sequence[str], where: str) -> Mapping[str, 
         rows.append(dict(zip(header, whole_row, strict=True)))
     if len(rows) == 1:
         return rows[0]
-    intact = next((row for row in rows if _is_plausible(row, where)), None)
-    if intact is None:
+    intact = [row for row in rows if _is_plausible(row, where)]
+    if len({tuple(_without_texts(row)) for row in intact}) != 1:
         msg = (
             f"{where}: {len(cells)} cells for {len(header)} columns, because texts contain the "
             "delimiter: export it without SubmitLine and comments"
         )
         raise UsageFileError(msg)
-    return intact
+    return intact[0]
+
+
+def _without_texts(row: Mapping[str, str]) -> Iterator[str]:
+    return (cell for column, cell in row.items() if column not in _TEXTS)
 
 
 def _is_plausible(row: Mapping[str, str], where: str) -> bool:

@@ -215,3 +215,12 @@ def test_two_texts_with_the_delimiter_are_refused():
 
     with pytest.raises(UsageFileError, match="11 cells for 9 columns, because texts contain"):
         tuple(sacct_rows(PIPES + row, "sacct.txt", ("JobID",)))
+
+
+def test_a_delimiter_that_two_columns_of_text_may_have_moved_no_job_to_another_account():
+    header = "JobID|JobName|Account|SubmitLine|Submit|Start|End|AllocTRES\n"
+    moments = "2026-09-01T00:00:00|2026-09-01T01:00:00|2026-09-01T02:00:00"
+    row = f"7|train|vision|env | sort|{moments}|gres/gpu=8\n"
+
+    with pytest.raises(UsageFileError, match="9 cells for 8 columns, because texts contain"):
+        tuple(sacct_rows(header + row, "sacct.txt", ("JobID",)))
