@@ -43,7 +43,6 @@ STANDING_RISKS = (
     "inputs are independent of each other; prices include tax only where overrides add it",
 )
 
-# Units of inputs between 0 and 1.
 # How shares and yearly rates read in percent, by the unit of their input.
 PERCENT_UNITS = {
     "share": "%",

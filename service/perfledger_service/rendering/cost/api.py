@@ -8,6 +8,7 @@ from perfledger_service.rendering.cost.compare import (
     age_notes,
     option_with_mark,
     origin_of,
+    superseded_notes,
 )
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -120,6 +121,7 @@ def _notes(view: ApiView) -> Iterator[str]:
     kept_out = [row.option for row in view.rows if not row.option.may_rank]
     if any(not (option.is_doubtful or option.is_superseded) for option in kept_out):
         yield "Spot prices exclude interruptions."
+    yield from superseded_notes(row.option for row in view.rows)
     if view.assumed:
         yield f"Assumed, not measured: {'; '.join(view.assumed)}."
     for words in view.unknown:

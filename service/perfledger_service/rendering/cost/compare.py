@@ -260,6 +260,15 @@ def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"{', '.join(name for _, name in pairs)}: {warning}."
 
 
+def superseded_notes(rows: Iterable[CostRow]) -> Iterator[str]:
+    """Yield which options are not ranked because their prices are old, unlike others'."""
+    if old := [row.cost.name for row in rows if row.is_superseded]:
+        yield (
+            f"Over {MAX_STALE_DAYS} days old, and so not ranked beside younger prices: "
+            f"{', '.join(old)}."
+        )
+
+
 def option_with_mark(option: str, row: CostRow | RentalOption) -> str:
     """Return a name, with a mark if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
@@ -316,11 +325,7 @@ def _row_notes(view: CostView) -> Iterator[str]:
         )
     if any(row.is_doubtful for row in view.rows):
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
-    if old := [row.cost.name for row in shown_rows(view) if row.is_superseded]:
-        yield (
-            f"Older than {MAX_STALE_DAYS} days, and so left out of the answer and the chances: "
-            f"{', '.join(old)}."
-        )
+    yield from superseded_notes(view.rows)
     if any(row.break_even for row in view.rows):
         yield (
             "Break-even: the allocated share from which owning is cheaper; against a "

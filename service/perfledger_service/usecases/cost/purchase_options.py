@@ -212,12 +212,15 @@ def _with_superseded(
 ) -> tuple[AcceleratorOption, ...]:
     """Return the options of an accelerator, those marked whose prices are too old to rank.
 
-    Where every price is as old none is marked: otherwise owning would look like the cheapest. An
-    organisation's own price, or its contract's, stays valid.
+    Where every price that could rank is as old none is marked: otherwise owning would look like the
+    cheapest. An organisation's own price, or its contract's, stays valid.
     """
-    prices = [one.price for one in options if one.price is not None]
-    old = {each.key for each in prices if (today - each.as_of).days > MAX_STALE_DAYS}
-    if len(old) == len({each.key for each in prices}):
+    old = {
+        one.price.key
+        for one in options
+        if one.price is not None and (today - one.price.as_of).days > MAX_STALE_DAYS
+    }
+    if all(one.price.key in old for one in options if one.price is not None and one.may_rank):
         return tuple(options)
     return tuple(
         replace(one, is_superseded=True)

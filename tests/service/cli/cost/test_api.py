@@ -50,3 +50,11 @@ def test_output_tokens_count_by_their_share(run):
 def test_what_cannot_be_compared_is_refused(run, words, error):
     with pytest.raises(error):
         run("cost", "api", *words)
+
+
+def test_an_option_that_its_age_keeps_from_the_answer_is_named(run):
+    text = " ".join(run("cost", "api", *PRICE).split())
+
+    assert "cost less than the API: one H100-80GB" in text
+    old = "Over 180 days old, and so not ranked beside younger prices: "
+    assert f"{old}aws:p5.48xlarge/capacity_block/prepaid." in text

@@ -114,6 +114,28 @@ def test_old_prices_rank_where_there_are_no_younger_ones(tmp_path):
     assert option["warnings"]
 
 
+def test_old_prices_rank_where_no_younger_one_may(tmp_path):
+    """Otherwise owning would be called the cheapest because a hearsay price is young."""
+    header = packaged_text().splitlines()[0]
+    rows = (
+        "aws,p9.8xlarge,us-east-1,A30-24GB,8,on_demand,,16.0,2.0,2025-07-20,2025-07-20,high,list,",
+        "gcp,a9.8xlarge,us-east1,A30-24GB,8,on_demand,,8.0,1.0,2026-11-20,2026-11-20,low,rumour,",
+        "gcp,a9.8xlarge,us-east1,A30-24GB,8,spot,,8.0,1.0,2026-11-20,2026-11-20,high,list,",
+    )
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("\n".join((header, *rows)) + "\n")
+    words = ["cost", "compare", "--accelerator", "A30-24GB", "--prices", str(sheet), "--json"]
+
+    done = CliRunner().invoke(app, words)
+
+    chances = {each["name"]: each["chance_cheapest"] for each in json.loads(done.stdout)["options"]}
+    assert chances == {
+        "aws:p9.8xlarge/on_demand": 1,
+        "gcp:a9.8xlarge/on_demand": None,
+        "gcp:a9.8xlarge/spot": None,
+    }
+
+
 def test_every_option_with_a_price_has_a_break_even_where_the_work_is_known(options):
     found_options = options(*BOTH, *WORK)
 
