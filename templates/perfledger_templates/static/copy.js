@@ -2,11 +2,16 @@
 "use strict";
 
 (() => {
-  // Browsers keep the clipboard from pages without HTTPS; a selection can be copied everywhere.
+  // Browsers keep the clipboard from pages without HTTPS, and people may forbid it; a selection can
+  // be copied everywhere, and stays for the reader's own keys if not.
   async function copy(command) {
-    if (navigator.clipboard) return navigator.clipboard.writeText(command.textContent);
-    getSelection().selectAllChildren(command);
-    document.execCommand("copy");
+    try {
+      await navigator.clipboard.writeText(command.textContent);
+      return true;
+    } catch {
+      getSelection().selectAllChildren(command);
+      return document.execCommand("copy");
+    }
   }
 
   for (const command of document.querySelectorAll(".typed")) {
@@ -16,7 +21,7 @@
     button.textContent = "Copy";
     button.setAttribute("aria-label", `Copy ${command.textContent.trim().slice(0, 60)}`);
     button.addEventListener("click", async () => {
-      await copy(command);
+      if (!(await copy(command))) return;
       button.textContent = "Copied";
       button.setAttribute("aria-label", "Copied");
     });

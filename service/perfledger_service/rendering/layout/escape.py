@@ -116,7 +116,7 @@ def prose(
     """
     line = clean(text, limit=limit)
     cleaned = {clean(name, limit=limit) for name in names if name}
-    parts = _around_names(line, cleaned, _QUOTED)
+    parts = _around_quotes(line, cleaned)
     return "".join(
         _quoted_span(part, is_name=part in cleaned, limit=limit, in_table=in_table)
         if index % 2
@@ -155,10 +155,11 @@ def html_sentence(
     line = clean_sentence(text, limit=limit)
     commands = {clean(one, limit=limit) for one in typed if one}
     cleaned = commands | {clean(one, limit=limit) for one in names if one}
-    parts = _around_names(line, cleaned)
     return Markup("").join(
-        _html_code(part, is_typed=part in commands) if index % 2 else _html_quotes(part)
-        for index, part in enumerate(parts)
+        _html_code(part, is_typed=part in commands)
+        if index % 2 and part in cleaned
+        else _html_quotes(part)
+        for index, part in enumerate(_around_quotes(line, cleaned))
     )
 
 
@@ -198,15 +199,14 @@ def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     return end.strip("\n") or EMPTY
 
 
-def _around_names(line: str, names: Collection[str], *patterns: str) -> list[str]:
-    """Return the text before, in, between and after names, of which every second is a name.
+def _around_quotes(line: str, names: Collection[str]) -> list[str]:
+    """Return the text before, in, between and after quotes, of which every second is a quote.
 
-    The longest name comes first. Whole words only: two adjacent code spans would become one.
+    Quotes are `names`, the longest first, and what stands between backticks, with any name in it.
+    Whole words only: two adjacent code spans would become one.
     """
     quotes = sorted((name for name in names if name in line), key=len, reverse=True)
-    alternatives = "|".join((*map(re.escape, quotes), *patterns))
-    if not alternatives:
-        return [line]
+    alternatives = "|".join((*map(re.escape, quotes), _QUOTED))
     return re.split(rf"(?<!\S)({alternatives})(?=[,.;:]*(?:\s|$))", line)
 
 

@@ -277,6 +277,14 @@ def test_a_sentence_of_a_page_has_the_names_that_it_quotes_as_code():
     assert text == "<code>aten::bmm</code> +2 ms: replaces <code>a&lt;b</code>."
 
 
+def test_a_name_within_backticks_does_not_break_what_they_quote():
+    text = html_sentence("run `perfledger check slow` (`slow`), slow.", names=("slow", "check"))
+
+    assert text == (
+        "Run <code>perfledger check slow</code> (<code>slow</code>), <code>slow</code>."
+    )
+
+
 @settings(max_examples=tries(100), deadline=None)
 @given(hostile)
 def test_a_hostile_sentence_of_a_page_is_text_and_code_alone(text):

@@ -151,13 +151,17 @@ def test_a_command_has_a_button_that_copies_it(browser, served, pages):
     context.close()
 
 
+FORBIDDEN = "{writeText: () => Promise.reject(new DOMException('no', 'NotAllowedError'))}"
+
+
+@pytest.mark.parametrize("clipboard", ["undefined", FORBIDDEN], ids=["no HTTPS", "forbidden"])
 def test_a_command_is_copied_where_the_browser_keeps_the_clipboard_from_the_page(
-    browser, served, pages
+    browser, served, pages, clipboard
 ):
     path = next(path for path, page in pages.items() if 'code class="typed"' in page)
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.add_init_script(f"Object.defineProperty(navigator, 'clipboard', {{value: {clipboard}}})")
     page.goto(served + path, wait_until="load")
     command = page.locator("code.typed").first
 
