@@ -30,6 +30,7 @@ ABSENT = "none"
 # Installed files that are looked for in older commits: one is enough, and each is a call of git.
 MAX_OLDER_FILES = 20
 MAX_ARCHIVED_BYTES = 2**24  # of a module in an archive
+CACHE_DEPTH = 2  # folders around a compiled library that may have the name of its package
 
 
 def _has_none(digest: str) -> bool:  # noqa: ARG001 - without a clone, no commit is known
@@ -191,9 +192,13 @@ class CodeOriginCheck:
     def _is_of_repository(self, library: LoadedPackage) -> bool:
         """Return whether the repository may have compiled a library: it names it, or has it.
 
-        Any other library in a cache is another project's.
+        So has a folder of a cache that has the name of one of its packages. Any other library in a
+        cache is another project's.
         """
         if Path(library.folder).is_relative_to(self.repository):
+            return True
+        packages = {folder.name for tree in (self.base, self.head) for folder in tree.packages}
+        if packages.intersection(Path(library.folder).parts[-CACHE_DEPTH:]):
             return True
         name = library.name.removeprefix("lib")
         stems = {

@@ -251,11 +251,21 @@ def test_a_library_that_is_as_different_as_its_sources_is_measured(head, library
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "is_failure"),
-    [("a", (), True), ("liba", (), True), ("fast", ("fast",), True), ("other", (), False)],
+    ("name", "folder", "words", "is_failure"),
+    [
+        ("a", "other", (), True),
+        ("liba", "other", (), True),
+        ("fast", "other", ("fast",), True),
+        ("fast", "other", (), False),
+        ("fast_v1", "mypkg", (), True),
+        ("fast_v1", "mypkg/1.0", (), True),
+        ("fast", "mypkg/of/others", (), False),
+    ],
 )
-def test_of_libraries_in_a_cache_those_that_the_repository_names_count(name, words, is_failure):
-    library = replace(LIBRARY, name=name, folder="/home/u/.cache/mypkg")
+def test_of_libraries_in_a_cache_those_that_the_repository_names_count(
+    name, folder, words, is_failure
+):
+    library = replace(LIBRARY, name=name, folder=f"/home/u/.cache/{folder}")
     check = CodeOriginCheck(
         base=BASE,
         head=SOURCES_CHANGED,
