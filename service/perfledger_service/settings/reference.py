@@ -28,7 +28,7 @@ _RETENTION = "| variable | what is kept for this time |\n|---|---|\n"
 def page(text: str) -> str:
     """Return the page of settings with its three tables as the settings are now."""
     parts = (RetentionSettings, ReviewSettings, QuotaSettings)
-    inherited = set().union(*(model.model_fields for model in parts))
+    inherited = {name for model in parts for name in model.model_fields}
     service = {
         name: field for name, field in ServiceSettings.model_fields.items() if name not in inherited
     }

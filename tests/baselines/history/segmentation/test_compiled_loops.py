@@ -1,8 +1,10 @@
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from inspect import unwrap
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_loops_are_compiled_together_at_the_first_call_once_for_all_processes(
 ):
     monkeypatch.setattr(compiled_loops, "COMPILER", compiler("stand_in_compiler"))
     monkeypatch.setattr(compiled_loops, "_LOOPS", [])
-    plain_loops = {"double": double, "add": add}
+    plain_loops: dict[str, Callable[..., Any]] = {"double": double, "add": add}
     for name, loop in plain_loops.items():
         monkeypatch.setitem(globals(), name, compile_loop(loop))
     deferred = double
