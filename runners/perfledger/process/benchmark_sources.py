@@ -10,9 +10,12 @@ from perfledger.process.loaded_packages import open_unnoticed
 
 # A test that asks for the fixture.
 BENCHMARK_TEST = re.compile(rb"^[ \t]*def test\w*\([^)]*\bbenchmark\b", re.MULTILINE)
-# A file may also inherit or import the tests of another one.
+# A file may also inherit or import the tests of another one. pytest collects classes by their name,
+# and unittest's by their base.
 POSSIBLE_BENCHMARK = re.compile(
-    rb"benchmark|import \*|^[ \t]*class \w+\(|^from [\w.]+ import .*\b[Tt]est", re.MULTILINE
+    rb"benchmark|import \*|^[ \t]*class \w*(?:[Tt]est|[Bb]ench)\w*\("
+    rb"|^[ \t]*class \w+\([^)]*(?:[Tt]est|[Bb]ench)|^from [\w.]+ import .*\b[Tt]est",
+    re.MULTILINE,
 )
 MAX_FILE_BYTES = 1_000_000  # more is generated code or data, not benchmarks
 MAX_NAMED = 3  # files in a note
