@@ -21,6 +21,9 @@ from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 from perfledger_baselines.estimation.interleaving import MIN_TURNS
 
+# Rows: seconds elapsed, queued and of helpers; a column for each reading.
+_Columns = FloatArray
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnqueuedDifference:
@@ -43,12 +46,14 @@ class UnqueuedDifference:
 
 
 def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
-    """Compare two runs turn by turn; None if either did not record its core times."""
-    readings = _comparable_readings(base, head)
-    if readings == 0:
+    """Compare two runs turn by turn; None if either did not record its core times.
+
+    Runs of which one has a single turn are compared by the means of all their turns.
+    """
+    columns = _comparable_columns(base, head)
+    if columns is None:
         return None
-    base_least, base_most = _bounds(base.core_times, readings)
-    head_least, head_most = _bounds(head.core_times, readings)
+    (base_least, base_most), (head_least, head_most) = map(_bounds, columns)
     if min(base_least.min(), head_least.min()) <= 0:  # clocks that contradict each other
         return None
     rows = np.array(
@@ -56,8 +61,7 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
     )
     low, high = hodges_lehmann(rows).tolist()
     levels = np.log([base_least, base_most, head_least, head_most])
-    waits = [_waits_s(run.core_times, readings) for run in (base, head)]
-    elapsed_s, queued_s, foreign_s = map(math.fsum, zip(*waits, strict=True))
+    elapsed_s, queued_s, foreign_s = map(math.fsum, zip(*map(_waits_s, columns), strict=True))
     return UnqueuedDifference(
         low=low,
         high=high,
@@ -90,35 +94,36 @@ def mean_foreign_share(differences: Sequence[UnqueuedDifference]) -> float:
     return math.fsum(each.foreign_share for each in differences) / len(differences)
 
 
-def _comparable_readings(base: Run, head: Run) -> int:
-    """Return how many readings both runs have in common: one for each turn, or one in all."""
-    counts = [len(run.core_times.elapsed_s) for run in (base, head)]
-    if counts == [len(base.turns), len(head.turns)] and min(counts) >= MIN_TURNS:
-        return min(counts)
-    return 1 if counts == [1, 1] else 0
+def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | None:
+    """Return both runs' comparable readings: of their common turns, or one for the whole run."""
+    runs = (base, head)
+    if any(len(run.core_times.elapsed_s) != max(len(run.turns), 1) for run in runs):
+        return None
+    common = min(len(run.turns) for run in runs)
+    columns = tuple(_columns(run.core_times) for run in runs)
+    if common >= MIN_TURNS:
+        return columns[0][:, :common], columns[1][:, :common]
+    return columns[0].mean(axis=1, keepdims=True), columns[1].mean(axis=1, keepdims=True)
 
 
-def _bounds(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray]:
+def _columns(times: CoreTimes) -> _Columns:
+    return np.array([times.elapsed_s, times.queued_s, times.helpers_s], dtype=np.float64)
+
+
+def _bounds(columns: _Columns) -> tuple[FloatArray, FloatArray]:
     """Return the shortest and the longest that the wall time can be without other programs."""
-    elapsed_s, queued_s, helpers_s = _columns(times, readings)
-    return elapsed_s - queued_s, elapsed_s - _foreign_waits(queued_s, helpers_s)
+    elapsed_s, queued_s, _ = columns
+    return elapsed_s - queued_s, elapsed_s - _foreign_waits(columns)
 
 
-def _waits_s(times: CoreTimes, readings: int) -> tuple[float, float, float]:
+def _waits_s(columns: _Columns) -> tuple[float, float, float]:
     """Return the seconds of the readings, of their waits, and of those for other programs."""
-    elapsed_s, queued_s, helpers_s = _columns(times, readings)
-    foreign_s = _foreign_waits(queued_s, helpers_s)
-    return math.fsum(elapsed_s), math.fsum(queued_s), math.fsum(foreign_s)
+    elapsed_s, queued_s, _ = columns
+    return math.fsum(elapsed_s), math.fsum(queued_s), math.fsum(_foreign_waits(columns))
 
 
-def _foreign_waits(queued_s: FloatArray, helpers_s: FloatArray) -> FloatArray:
+def _foreign_waits(columns: _Columns) -> FloatArray:
     """Return the least wait for other programs: a process's own threads ran during the rest."""
-    return np.maximum(queued_s - helpers_s, 0.0)
-
-
-def _columns(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    elapsed_s, queued_s, helpers_s = (
-        np.array(column[:readings], dtype=np.float64)
-        for column in (times.elapsed_s, times.queued_s, times.helpers_s)
-    )
-    return elapsed_s, queued_s, helpers_s
+    _, queued_s, helpers_s = columns
+    waits: FloatArray = np.maximum(queued_s - helpers_s, 0.0)
+    return waits

@@ -115,11 +115,13 @@ def test_turns_without_a_neighbour_do_not_count(run_of):
     assert difference.high == 0.0
 
 
-def test_two_turns_of_either_run_can_be_compared_and_one_cannot(run_of):
-    two, slower, one = run_of(1.0, turns=2), run_of(1.5, turns=2), run_of(1.0, turns=1)
+def test_a_single_turn_is_compared_with_the_mean_of_all(run_of):
+    one = run_of(1.0, 0.5, turns=1)
+    two, slower = run_of([1.0, 5.0], [0.5, 0.5], turns=2), run_of(1.5, turns=2)
 
-    assert unqueued_difference(two, slower).high == pytest.approx(math.log(1.5))
-    assert unqueued_difference(two, one) is None
+    assert unqueued_difference(run_of(1.0, turns=2), slower).high == pytest.approx(math.log(1.5))
+    assert unqueued_difference(one, two).high == pytest.approx(math.log(2.5 / 0.5))
+    assert unqueued_difference(two, one).low == pytest.approx(math.log(0.5 / 2.5))
 
 
 def test_runs_without_turns_have_one_reading_in_all(run_of):
