@@ -19,7 +19,7 @@ import numpy as np
 from perfledger.records import CoreTimes, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
-from perfledger_baselines.estimation.interleaving import MIN_TURNS
+from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_turns
 
 # Rows: seconds elapsed, queued and of helpers; a column for each reading.
 _Columns = FloatArray
@@ -102,7 +102,8 @@ def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | Non
     common = min(len(run.turns) for run in runs)
     columns = tuple(_columns(run.core_times) for run in runs)
     if common >= MIN_TURNS:
-        return columns[0][:, :common], columns[1][:, :common]
+        settled = slice(unsettled_turns(base, head), common)
+        return columns[0][:, settled], columns[1][:, settled]
     return columns[0].mean(axis=1, keepdims=True), columns[1].mean(axis=1, keepdims=True)
 
 

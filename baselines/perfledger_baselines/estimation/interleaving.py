@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from perfledger.change_point import count_before_change
 from perfledger.metrics import CPU_TIME, MAX_LEFT_OUT, STEP_TIME, Metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray
@@ -18,6 +19,9 @@ from perfledger_baselines.estimation.estimators import hodges_lehmann
 # With one difference a single turn would decide.
 MIN_TURNS = 2
 
+
+# Share of the turns that remain in any case after those in which a side had not settled.
+MIN_SETTLED = 0.25
 
 # With a reading for each step, or one for each turn.
 INTERLEAVED_METRICS = (STEP_TIME, CPU_TIME)
@@ -28,26 +32,58 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
 
     The Hodges-Lehmann estimate of the differences of the turns' mean logs: up to 29 % of the turns
     may be disturbed on one side only. Turns that one side ran alone, at its end, have no neighbour
-    and do not count. Measured on a busy two-core machine: an unchanged pair of 20 turns differs by
-    0.5 to 1.5 % this way (standard deviation), and by 1 to 4.5 % by the estimates of whole runs.
+    and do not count, nor do those in which a side had not settled. Measured on a busy two-core
+    machine: an unchanged pair of 20 turns differs by 0.5 to 1.5 % this way (standard deviation),
+    and by 1 to 4.5 % by the estimates of whole runs.
     """
-    turns = min(len(base.turns), len(head.turns))
-    if turns < MIN_TURNS:
+    before, after = _common_turns(base, head, metric)
+    if len(before) < MIN_TURNS:
         return None
-    before, after = _turn_means(base, metric), _turn_means(head, metric)
-    if before is None or after is None:
-        return None
-    differences = after[:turns] - before[:turns]
+    settled = slice(unsettled_turns(base, head), None)
+    differences = (after - before)[settled]
+    turns = len(differences)
     differences = differences[np.isfinite(differences)]
     if len(differences) < max(MIN_TURNS, (1 - MAX_LEFT_OUT) * turns):
         return None
     return float(hodges_lehmann(differences[np.newaxis, :])[0])
 
 
+def unsettled_turns(base: Run, head: Run) -> int:
+    """Return how many of the first turns one side took before it became faster, 0 if none.
+
+    A new process may stay slow for tenths of a second beyond its warm-up, while the other side,
+    whose turns lie between, is not: then a change point separates the differences of the step
+    times, and that side's own times fell by half as much or more.
+    """
+    before, after = _common_turns(base, head, STEP_TIME)
+    differences = after - before
+    if not np.isfinite(differences).all():
+        return 0
+    most = math.floor((1 - MIN_SETTLED) * len(differences))
+    first = count_before_change(differences.tolist(), most=most)
+    if first == 0:
+        return 0
+    risen = np.median(differences[first:]) - np.median(differences[:first])
+    slow = before if risen > 0 else after
+    fallen = np.median(slow[:first]) - np.median(slow[first:])
+    return first if fallen >= abs(risen) / 2 else 0
+
+
 def apply_difference(base: float, head: float, *, difference: float) -> tuple[float, float]:
     """Return both values, moved equally on the log scale until they differ by `difference`."""
     middle = math.sqrt(base) * math.sqrt(head)
     return middle * math.exp(-difference / 2), middle * math.exp(difference / 2)
+
+
+def _common_turns(base: Run, head: Run, metric: Metric) -> tuple[FloatArray, FloatArray]:
+    """Return the mean logs of the turns that both sides took; none if they are too few."""
+    turns = min(len(base.turns), len(head.turns))
+    if turns < MIN_TURNS:
+        return np.empty(0), np.empty(0)
+    before, after = _turn_means(base, metric), _turn_means(head, metric)
+    if before is None or after is None:
+        return np.empty(0), np.empty(0)
+    return before[:turns], after[:turns]
 
 
 def _turn_means(run: Run, metric: Metric) -> FloatArray | None:

@@ -75,7 +75,7 @@ def measure(
     readings. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps;
     without it the steps are consecutive. The readings are divided evenly among `set_ups`, each
     warmed up; the previous step is released. First readings that belong to the warm-up are moved
-    there, but not with turns: the readings of the other side beside them warm up in the same way.
+    there, but not with turns: the judge, who knows both sides' turns, leaves the first ones out.
     """
     bench = TimedStep(
         set_up,

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from statistics import median
 from time import perf_counter
 
+from perfledger.change_point import count_before_change
 from perfledger.measuring.rank_clock import RankClock
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
@@ -23,7 +23,6 @@ CALIBRATION_READINGS = 51  # of an empty step: their median ignores disturbed on
 
 # Share of steady processes whose first steps may be cut by mistake, which costs some steps; it is
 # higher if step times are autocorrelated.
-MAX_FALSE_CUTS = 0.05
 MAX_FIRST_STEPS = 60  # later steps say nothing about the beginning
 
 
@@ -180,34 +179,14 @@ def warm_up(
 
 
 def count_warmup_steps(times: Sequence[float]) -> int:
-    """Return the number of times before a change point, 0 if there is none.
+    """Return the number of times before a change point, at most half of them; 0 if there is none.
 
     The warm-up ends when two windows agree, which is too early if a step gets faster in stages or
     gradually: hot code is compiled, clocks settle over seconds. The next samples show it. The test
     uses ranks, because step times are skewed and a single slow step means nothing.
-
-    At most half of them, by Pettitt's test ("A non-parametric approach to the change-point
-    problem", 1979): U(t) = 2 (r1 + ... + rt) - t (n + 1) with the ranks r, whose maximum reaches K
-    by chance with a probability of 2 exp(-6 K² / (n³ + n²)). Fewer than eleven times are never
-    significant, nor are a few outliers, which hardly affect a run's estimate.
     """
     first_times = times[:MAX_FIRST_STEPS]
-    count = len(first_times)
-    sums = accumulate(_ranks(first_times)[: count // 2])
-    lead = [abs(2 * total - first * (count + 1)) for first, total in enumerate(sums, start=1)]
-    largest = max(lead, default=0.0)
-    if largest == 0:
-        return 0
-    chance = 2 * math.exp(-6 * largest**2 / (count**3 + count**2))
-    return lead.index(largest) + 1 if chance < MAX_FALSE_CUTS else 0
-
-
-def _ranks(times: Sequence[float]) -> tuple[float, ...]:
-    """Return the rank of each time, from 1; ties share their mean rank."""
-    ordered = sorted(times)
-    first = {time: number for number, time in reversed(tuple(enumerate(ordered, start=1)))}
-    last = {time: number for number, time in enumerate(ordered, start=1)}
-    return tuple((first[time] + last[time]) / 2 for time in times)
+    return count_before_change(first_times, most=len(first_times) // 2)
 
 
 def no_step() -> None:

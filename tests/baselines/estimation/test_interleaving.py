@@ -1,14 +1,20 @@
 """Neighbouring turns are compared with each other, whatever the machine did meanwhile."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.metrics import STEP_TIME
-from perfledger.records import Side
-from perfledger_baselines.estimation.interleaving import apply_difference, interleaved_difference
+from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.records import CoreTimes, Side
+from perfledger_baselines.estimation.foreign_load import unqueued_difference
+from perfledger_baselines.estimation.interleaving import (
+    apply_difference,
+    interleaved_difference,
+    unsettled_turns,
+)
 from perfledger_baselines.estimation.pairing import estimate_pairs
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
@@ -52,6 +58,55 @@ def test_turns_that_one_side_took_alone_do_not_count(in_turns):
     head = in_turns([(1.1,), (2.2,), (3.3,), (99.0,), (99.0,)])
 
     assert interleaved_difference(base, head) == pytest.approx(math.log(1.1))
+
+
+QUIET = [(1.0,), (1.01,), (0.99,)] * 8
+
+
+@pytest.mark.parametrize("is_swapped", [False, True], ids=["base", "head"])
+@pytest.mark.parametrize("slow", [7, 12, 17])
+def test_turns_in_which_one_side_had_not_settled_do_not_count(in_turns, slow, is_swapped):
+    late = in_turns([(1.3 * level,) for (level,) in QUIET[:slow]] + QUIET[slow:])
+    steady = in_turns([(1.1 * level,) for (level,) in QUIET])
+    sides = (steady, late) if is_swapped else (late, steady)
+
+    assert unsettled_turns(*sides) == slow
+    assert abs(interleaved_difference(*sides)) == pytest.approx(math.log(1.1))
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        pytest.param([1.0] * 24, [1.0] * 12 + [1.3] * 12, id="head becomes slower"),
+        pytest.param([1.0] * 12 + [1.3] * 12, [1.0] * 24, id="base becomes slower"),
+        pytest.param([2.0] * 12 + [1.0] * 12, [4.0] * 12 + [2.0] * 12, id="both settle at once"),
+        pytest.param([1.3] * 20 + [1.0] * 4, [1.0] * 24, id="almost to the end"),
+        pytest.param([1.3] * 4 + [1.0] * 5, [1.0] * 9, id="too few to tell"),
+        pytest.param([1.3] * 12 + [1.0] * 12, [math.nan] * 24, id="no readings"),
+    ],
+)
+def test_other_turns_count_all(in_turns, base, head):
+    sides = [in_turns([(level,) for level in levels]) for levels in (base, head)]
+
+    assert unsettled_turns(*sides) == 0
+
+
+def test_cpu_time_and_waits_are_of_the_same_turns_as_the_step_time(in_turns):
+    slow = in_turns([(1.3,)] * 12 + [(1.0,)] * 12)
+    steady = in_turns([(1.0,)] * 24)
+    base, head = (
+        replace(
+            run,
+            samples={**run.samples, CPU_TIME.name: run.samples[STEP_TIME.name]},
+            core_times=CoreTimes(
+                elapsed_s=run.samples[STEP_TIME.name], queued_s=(0.0,) * 24, helpers_s=(0.0,) * 24
+            ),
+        )
+        for run in (slow, steady)
+    )
+
+    assert interleaved_difference(base, head, CPU_TIME) == pytest.approx(0.0)
+    assert unqueued_difference(base, head).high == pytest.approx(0.0)
 
 
 def test_a_few_turns_that_hit_one_side_alone_do_not_move_it(in_turns):
