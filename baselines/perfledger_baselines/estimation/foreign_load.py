@@ -102,8 +102,8 @@ def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | Non
     common = min(len(run.turns) for run in runs)
     columns = tuple(_columns(run.core_times) for run in runs)
     if common >= MIN_TURNS:
-        settled = slice(unsettled_turns(base, head), common)
-        return columns[0][:, settled], columns[1][:, settled]
+        later_turns = slice(unsettled_turns(base, head), common)
+        return columns[0][:, later_turns], columns[1][:, later_turns]
     return columns[0].mean(axis=1, keepdims=True), columns[1].mean(axis=1, keepdims=True)
 
 

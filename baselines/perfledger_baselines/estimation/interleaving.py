@@ -39,8 +39,8 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
     before, after = _common_turns(base, head, metric)
     if len(before) < MIN_TURNS:
         return None
-    settled = slice(unsettled_turns(base, head), None)
-    differences = (after - before)[settled]
+    later_turns = slice(unsettled_turns(base, head), None)
+    differences = (after - before)[later_turns]
     turns = len(differences)
     differences = differences[np.isfinite(differences)]
     if len(differences) < max(MIN_TURNS, (1 - MAX_LEFT_OUT) * turns):
