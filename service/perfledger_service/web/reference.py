@@ -82,6 +82,7 @@ DELIVERIES = {
         WebhookEvent.COMMENT,
         webhooks.CREATED_ACTION,
     ): "a comment by a person, which may be a command",
+    (WebhookEvent.PULL_REQUEST, webhooks.OPENED): "its base is recorded",
     (WebhookEvent.PULL_REQUEST, webhooks.PUSH_ACTION): "jobs for older commits end",
     (WebhookEvent.PULL_REQUEST, webhooks.CLOSED_STATE): "its jobs end; a merge commit is recorded",
     (WebhookEvent.PULL_REQUEST, webhooks.EDITED): "another base: results of the earlier one end",

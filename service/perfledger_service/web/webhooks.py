@@ -22,7 +22,11 @@ from perfledger_service.usecases.comments.rerequests import Rerequest, receive_r
 from perfledger_service.usecases.uploads.machine_classes import work_at
 from perfledger_service.usecases.uploads.merge_groups import ENDINGS, group_of, receive_group
 from perfledger_service.usecases.uploads.merges import receive_closing
-from perfledger_service.usecases.uploads.pushes import receive_base_change, receive_push
+from perfledger_service.usecases.uploads.pushes import (
+    receive_base_change,
+    receive_opening,
+    receive_push,
+)
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
 from perfledger_service.web.app_state import AppState, CurrentAppState
 from perfledger_service.web.body_limit import check_declared_size
@@ -44,7 +48,7 @@ from perfledger_service.web.uploads import PROBLEMS
 # A comment and a pull request's description have up to 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
 CREATED_ACTION, USER_ACCOUNT = "created", "User"
-CLOSED_STATE, PUSH_ACTION, REOPENED = "closed", "synchronize", "reopened"
+CLOSED_STATE, OPENED, PUSH_ACTION, REOPENED = "closed", "opened", "synchronize", "reopened"
 CHECKS_REQUESTED, DESTROYED = "checks_requested", "destroyed"
 EDITED, LABELED, UNLABELED = "edited", "labeled", "unlabeled"
 REREQUESTED = "rerequested"
@@ -102,8 +106,8 @@ def receive_delivery(
 ) -> CommentResponse:
     """Receive a comment on a pull request; its command is carried out after the answer.
 
-    Also receives pull requests that are closed, labelled, pushed to or get another base, merge
-    groups, and checks that somebody has run again.
+    Also receives pull requests that are opened, closed, labelled, pushed to or get another base,
+    merge groups, and checks that somebody has run again.
 
     Only new comments by people count: others may edit a comment later. A comment that was already
     delivered is answered with 200 and changes nothing.
@@ -192,7 +196,7 @@ def _is_signed(body: bytes, signature: str, secret: SecretStr) -> bool:
 def _receive_change(
     state: AppState, delivery: PullRequestDelivery, response: Response, *, number: int
 ) -> CommentResponse:
-    """Receive that a pull request was closed, labelled or got a new head.
+    """Receive that a pull request was opened, closed, labelled or changed.
 
     `number` is that of the delivery's command.
     """
@@ -218,6 +222,16 @@ def _receive_change(
             repository.id,
             changed.number,
             merged_sha=changed.merge_commit_sha if changed.merged else None,
+            now=state.now(),
+        )
+    elif delivery.action == OPENED and changed.head is not None and changed.base is not None:
+        reason = receive_opening(
+            state.engine,
+            repository.full_name,
+            repository.id,
+            changed.number,
+            head_sha=changed.head.sha,
+            base_ref=changed.base.ref,
             now=state.now(),
         )
     elif delivery.action == EDITED:

@@ -33,14 +33,14 @@ def uploads_of_head(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
     )
 
 
-def refused_of_head(session: Session, head: CheckedHead, reason: str) -> tuple[StoredUpload, ...]:
-    """Return the judged uploads of a head that were refused for a reason, last measured first."""
+def refused_of_head(session: Session, head: CheckedHead, *reasons: str) -> tuple[StoredUpload, ...]:
+    """Return a head's judged uploads that were refused for some reasons, last measured first."""
     return uploads_where(
         session,
         col(UploadRow.project_id) == head.project_id,
         col(UploadRow.head_sha) == head.head_sha,
         col(UploadRow.status) == UploadStatus.REFUSED,
-        col(UploadRow.reason) == reason,
+        col(UploadRow.reason).in_(reasons),
         col(UploadRow.judged_at).is_not(None),
         *_is_of(session, head),
         is_newest_first=True,

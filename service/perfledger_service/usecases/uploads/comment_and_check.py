@@ -4,9 +4,10 @@ The posted text comes from `machine_classes`, which combines the reports of all 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
+import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -27,6 +28,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.uploads.machine_classes import (
     OTHER_BASE,
+    UNPLACED_BASE,
     conclude_commit,
     deciding_report,
     is_late,
@@ -45,6 +47,7 @@ from perfledger_service.usecases.uploads.same_commit import (
     post_check_run,
     stored_first,
 )
+from perfledger_service.usecases.uploads.uploads import fail_upload
 from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.pull_request_report import (
     ClassStatus,
@@ -58,7 +61,9 @@ from perfledger_service.values.upload_views import UploadStatus
 MERGED_UNMEASURED, ENDED_UNMEASURED = "neutral", "cancelled"
 NEWER_RESULT = "a newer result of the same commit is already posted"
 # Why posting refuses an upload whose head still has to be posted.
-_OVERTAKEN = frozenset({OTHER_BASE, NEWER_RESULT})
+_OVERTAKEN = frozenset({OTHER_BASE, UNPLACED_BASE, NEWER_RESULT})
+
+_log = structlog.stdlib.get_logger(__name__)
 
 
 def post_report(
@@ -110,7 +115,7 @@ def post_report(
         if not refused_ids:
             return ()
         is_refused = True
-    _post(
+    refusal = _post(
         engine,
         head,
         posts.upload_id if is_refused else upload_id,
@@ -119,7 +124,9 @@ def post_report(
         public_url=public_url,
         now=now,
     )
-    if not is_refused:
+    if refusal is not None and not is_refused:
+        fail_upload(engine, upload.id, str(refusal))
+    elif not is_refused:
         _mark_posted(engine, upload, outcome)
     return (*other_works, *(pending_work(engine, head, now=now) if refused_ids else ()))
 
@@ -165,7 +172,7 @@ def repost_reports(
         ).post_check_of_another()
         return ()
     refuse_other_bases(engine, head, current, pull_requests=pull_requests, now=now)
-    _post(
+    refusal = _post(
         engine,
         head,
         posts.upload_id,
@@ -174,6 +181,8 @@ def repost_reports(
         public_url=public_url,
         now=now,
     )
+    if refusal is not None:
+        _log.warning("a comment is not posted", head=asdict(head), reason=str(refusal))
     # Also those of an attempt that refused results and could not post.
     return pending_work(engine, head, now=now)
 
@@ -187,12 +196,12 @@ def _post(
     reports: UploadReports,
     public_url: str,
     now: datetime,
-) -> None:
+) -> GitHubError | None:
     """Post the reports of all machine classes as one comment and one check run.
 
     While no class has reported, on any base, there is no comment. A comment that GitHub refuses, as
-    in a locked conversation, is no reason for a check that never ends: the refusal is raised after
-    the check.
+    in a locked conversation, is no reason for a check that never ends: the refusal is returned once
+    the check is posted.
     """
     with read_session(engine) as session:
         posts = replace(posted_ids(session, head), upload_id=upload_id)
@@ -218,8 +227,7 @@ def _post(
             _save_posts(engine, head, posts, now=now)
     check_run_id = same_commit.post_check(posts)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
-    if refusal is not None:
-        raise refusal
+    return refusal
 
 
 def _post_group(

@@ -57,6 +57,10 @@ OTHER_BASE = (
     "its result compares with another base than the pull request has now: push a commit, or "
     "comment /perfledger rerun"
 )
+UNPLACED_BASE = (
+    "the pull request has another base now, and GitHub does not say which commit to compare with: "
+    "push a commit, or give the App the permission contents (read)"
+)
 _NO_REPORT = "no report arrived by its deadline"
 # Worst first; a check in progress (None) is worse than anything that may be green.
 _SEVERITY = (
@@ -192,9 +196,9 @@ def pull_request_report(
         _class_report(session, upload, reports=reports, today=now.date())
         for upload in newest.values()
     ]
-    has_other_base = bool(refused_of_head(session, head, OTHER_BASE))
+    refused = refused_of_head(session, head, OTHER_BASE, UNPLACED_BASE)
     missing = [
-        _missing(one, has_other_base=has_other_base, now=now)
+        _missing(one, refusal=refused[0].reason if refused else "", now=now)
         for one in missing_classes(expected_classes(session, head), newest)
     ]
     result = conclude((*reported, *missing))
@@ -270,9 +274,9 @@ def _class_report(
     )
 
 
-def _missing(expected: ExpectedClass, *, has_other_base: bool, now: datetime) -> ClassReport:
+def _missing(expected: ExpectedClass, *, refusal: str, now: datetime) -> ClassReport:
     is_over = now >= expected.deadline
-    reasons = (_NO_REPORT if is_over else "", OTHER_BASE if has_other_base else "")
+    reasons = (_NO_REPORT if is_over else "", refusal)
     return ClassReport(
         machine_class=expected.machine_class,
         status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,

@@ -29,10 +29,15 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.jobs.pull_requests import cancel_jobs_of
 from perfledger_service.usecases.server.project import project_of_delivery
-from perfledger_service.usecases.uploads.machine_classes import OTHER_BASE, work_at
+from perfledger_service.usecases.uploads.machine_classes import (
+    OTHER_BASE,
+    UNPLACED_BASE,
+    work_at,
+)
 from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.upload_views import UploadStatus
 
+NO_HEAD = "no such pull request or commit"
 _DEADLINE = timedelta(seconds=CLASS_DEADLINE_S)
 
 
@@ -54,7 +59,7 @@ def receive_push(
     """
     is_commit = SHA.fullmatch(before_sha) and SHA.fullmatch(head_sha)
     if not (0 < pull_request <= MAX_PULL_REQUEST and is_commit):
-        return "no such pull request or commit"
+        return NO_HEAD
     with write_session(engine) as session:
         try:
             project = project_of_delivery(session, repository, repository_id)
@@ -80,6 +85,41 @@ def receive_push(
     return ""
 
 
+def receive_opening(
+    engine: Engine,
+    repository: str,
+    repository_id: int,
+    pull_request: int,
+    *,
+    head_sha: str,
+    base_ref: str,
+    now: datetime,
+) -> str:
+    """Record the base that a pull request was opened with; return why not, or "".
+
+    Without it, GitHub has to be asked at the first result whether the base changed. A late delivery
+    changes nothing.
+    """
+    if not (0 < pull_request <= MAX_PULL_REQUEST and SHA.fullmatch(head_sha) and base_ref):
+        return NO_HEAD
+    with write_session(engine) as session:
+        try:
+            project = project_of_delivery(session, repository, repository_id)
+        except NotFoundError as error:
+            return str(error)
+        lock_project(session, project.id)
+        head = CheckedHead(
+            project_id=project.id,
+            repository=project.repository,
+            pull_request=pull_request,
+            head_sha=head_sha,
+        )
+        if not base_of(session, head).base_ref:
+            note_base(session, head, base_ref, now=now)
+        session.commit()
+    return ""
+
+
 def receive_base_change(
     engine: Engine,
     repository: str,
@@ -99,7 +139,7 @@ def receive_base_change(
     """
     is_valid = SHA.fullmatch(head_sha) and before_ref and base_ref
     if not (0 < pull_request <= MAX_PULL_REQUEST and is_valid):
-        return (), "no such pull request or commit"
+        return (), NO_HEAD
     with write_session(engine) as session:
         try:
             project = project_of_delivery(session, repository, repository_id)
@@ -113,7 +153,7 @@ def receive_base_change(
             head_sha=head_sha,
         )
         has_check = bool(uploads_of_head(session, head) or expected_classes(session, head))
-        if base_of(session, head)[0] != base_ref:  # else a repeated delivery, or seen before it
+        if base_of(session, head).base_ref != base_ref:  # else repeated, or seen before it
             note_base(session, head, before_ref, now=now)
             note_base(session, head, base_ref, now=now)
             reason = "the pull request has another base now"
@@ -134,26 +174,28 @@ def refuse_other_bases(
 
     Only a pull request whose base changed is examined; a later re-run of an old run of GitHub
     Actions still compares with the old base. Their machine classes are expected to report again. If
-    GitHub does not say which base is right, all that came before the change is refused. A base that
-    was right after the change stays right while the branch only grows. Raises GitHubError if it may
-    say so later.
+    GitHub does not say which base is right, all that came before the change is refused, and at the
+    head of that time any result: it may be of such a re-run. A base that was right after the change
+    stays right while the branch only grows. Raises GitHubError if it may say so later.
     """
     changed_at = _changed_at(engine, head, current, pull_requests, now=now)
     if changed_at is None:
         return frozenset()
     base_sha = _merge_base(head, current.base_ref, head.head_sha, pull_requests)
     right_bases = _right_bases(engine, head, base_sha, pull_requests, changed_at=changed_at)
+    reason = OTHER_BASE if right_bases else UNPLACED_BASE
     with write_session(engine) as session:
         lock_project(session, head.project_id)
+        is_at_change = base_of(session, head).changed_head in {"", head.head_sha}
         of_other_base = [
             one
             for one in _judged_uploads(session, head)
-            if _is_of_other_base(one, right_bases, changed_at)
+            if _is_of_other_base(one, right_bases, changed_at, is_at_change=is_at_change)
         ]
         for one in of_other_base:
-            set_status(session, one.id, UploadStatus.REFUSED, reason=OTHER_BASE)
-        for one in refused_of_head(session, head, OTHER_BASE):
-            if one.base_sha in right_bases:  # the base was changed back
+            set_status(session, one.id, UploadStatus.REFUSED, reason=reason)
+        for one in refused_of_head(session, head, OTHER_BASE, UNPLACED_BASE):
+            if one.base_sha in right_bases:  # the base was changed back, or GitHub says it now
                 restart_upload(session, one, retry_at=now)
         earlier_classes = {
             one.machine_class for one in of_other_base if one.created_at < changed_at
@@ -198,33 +240,33 @@ def _changed_at(
 ) -> datetime | None:
     """Return when a pull request's base last changed, as far as it is known by now.
 
-    At first only GitHub knows it: the base may have changed before any check. If GitHub does not
-    say whether it did, but which base is right, it counts as changed now, so that a result of
-    another base is not believed. Raises GitHubError.
+    Without a delivery of its opening only GitHub knows it at first: the base may have changed
+    before any check. If GitHub does not say, it counts as changed now, so that a result of another
+    base is not believed. Raises GitHubError.
     """
     with read_session(engine) as session:
-        base_ref, changed_at = base_of(session, head)
-    if current.base_ref in {"", base_ref}:
-        return changed_at
-    earlier_change = None if base_ref else _earlier_change(head, current, pull_requests, now=now)
+        base = base_of(session, head)
+    if current.base_ref in {"", base.base_ref}:
+        return base.changed_at
+    earlier_change = None if base.base_ref else _earlier_change(head, pull_requests, now=now)
     with write_session(engine) as session:
         lock_project(session, head.project_id)
         note_base(session, head, current.base_ref, now=now, changed_at=earlier_change)
-        _, changed_at = base_of(session, head)
+        changed_at = base_of(session, head).changed_at
         session.commit()
     return changed_at
 
 
 def _earlier_change(
-    head: CheckedHead, current: PullRequest, pull_requests: PullRequests, *, now: datetime
+    head: CheckedHead, pull_requests: PullRequests, *, now: datetime
 ) -> datetime | None:
-    """Return when a pull request's base last changed, None if never or if GitHub says nothing."""
+    """Return when a pull request's base last changed, None if never, now if GitHub says nothing."""
     try:
         return pull_requests.base_changed_at(head.repository, head.pull_request)
     except GitHubError as error:
         if error.is_transient:
             raise
-    return now if _merge_base(head, current.base_ref, head.head_sha, pull_requests) else None
+    return now
 
 
 def _right_bases(
@@ -271,8 +313,13 @@ def _judged_uploads(session: Session, head: CheckedHead) -> tuple[StoredUpload, 
 
 
 def _is_of_other_base(
-    upload: StoredUpload, right_bases: frozenset[str], changed_at: datetime
+    upload: StoredUpload,
+    right_bases: frozenset[str],
+    changed_at: datetime,
+    *,
+    is_at_change: bool,
 ) -> bool:
-    if not right_bases:
-        return upload.created_at < changed_at
-    return upload.base_sha not in right_bases
+    if right_bases:
+        return upload.base_sha not in right_bases
+    is_new = is_at_change and upload.status is not UploadStatus.POSTED  # what is posted was right
+    return is_new or upload.created_at < changed_at

@@ -225,12 +225,13 @@ def judge_upload(
 
 
 def fail_upload(engine: Engine, upload_id: str, reason: str) -> CheckedHead | None:
-    """Record that processing an upload failed, and why.
+    """Record that processing an upload failed, and why; one that is refused stays so.
 
     Returns the head to post, on which an upload that could not be judged is not measured.
     """
     with write_session(engine) as session:
-        set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
+        if upload_by_id(session, upload_id).status is not UploadStatus.REFUSED:
+            set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
         session.commit()
     with read_session(engine) as session:
         upload = upload_by_id(session, upload_id)

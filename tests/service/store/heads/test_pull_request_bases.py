@@ -1,13 +1,15 @@
 """The base of a pull request is stored, and when it changed, on SQLite and PostgreSQL."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.heads.pull_request_bases import base_of, note_base
+from perfledger_service.store.heads.pull_request_bases import KnownBase, base_of, note_base
 
 HOUR = timedelta(hours=1)
+LATER_SHA = "c" * 40
 
 
 @pytest.fixture
@@ -19,9 +21,10 @@ def head(any_engine, received, make_bundle):
 def note(any_engine, head, now):
     """Record a base after some hours, and return what is stored then."""
 
-    def note(base_ref, hours=0):
+    def note(base_ref, hours=0, **values):
+        noted_head = replace(head, head_sha=values.pop("head_sha", head.head_sha))
         with write_session(any_engine) as session:
-            note_base(session, head, base_ref, now=now + hours * HOUR)
+            note_base(session, noted_head, base_ref, now=now + hours * HOUR, **values)
             session.commit()
         with read_session(any_engine) as session:
             return base_of(session, head)
@@ -31,13 +34,22 @@ def note(any_engine, head, now):
 
 def test_a_base_that_never_changed_has_no_time(any_engine, head, note):
     with read_session(any_engine) as session:
-        assert base_of(session, head) == ("", None)
-    assert [note("main"), note("main", 1)] == [("main", None), ("main", None)]
+        assert base_of(session, head) == KnownBase()
+    assert [note("main"), note("main", 1)] == [KnownBase(base_ref="main")] * 2
 
 
-def test_a_base_has_the_time_of_its_last_change(note, now):
+def test_a_base_has_the_time_and_the_head_of_its_last_change(note, head, now):
     note("main")
+    first_change = KnownBase(base_ref="release", changed_at=now + HOUR, changed_head=head.head_sha)
 
-    assert note("release", 1) == ("release", now + HOUR)
-    assert note("release", 2) == ("release", now + HOUR)
-    assert note("main", 3) == ("main", now + 3 * HOUR)
+    assert note("release", 1) == first_change
+    assert note("release", 2, head_sha=LATER_SHA) == first_change
+    assert note("main", 3, head_sha=LATER_SHA) == KnownBase(
+        base_ref="main", changed_at=now + 3 * HOUR, changed_head=LATER_SHA
+    )
+
+
+def test_a_base_that_changed_before_it_was_known_has_that_time(note, head, now):
+    assert note("main", 1, changed_at=now) == KnownBase(
+        base_ref="main", changed_at=now, changed_head=head.head_sha
+    )

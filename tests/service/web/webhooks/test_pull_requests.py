@@ -7,6 +7,8 @@ import pytest
 
 from perfledger_service.store.comments.commands import unfinished_commands
 from perfledger_service.store.database import read_session
+from perfledger_service.store.heads.pull_request_bases import base_of
+from perfledger_service.store.uploads import CheckedHead
 from tests.cases import case
 from tests.service.web.webhooks.conftest import ROUTE, signature
 
@@ -77,6 +79,25 @@ def test_a_check_that_pull_requests_share_is_posted_once_one_leaves_or_returns(
     deliver(a_merge(head={"sha": "b" * 40}) | values, event="pull_request")
 
     assert [one.pull_request for one in site.jobs.checks] == posted
+
+
+@pytest.mark.parametrize(
+    ("pull_request", "is_accepted"),
+    [
+        ({"number": 7, "head": {"sha": "b" * 40}, "base": {"ref": "main"}}, True),
+        ({"number": 7, "head": {"sha": "b" * 40}}, False),
+        ({"number": 2**40, "head": {"sha": "b" * 40}, "base": {"ref": "main"}}, False),
+    ],
+)
+def test_the_base_of_an_opened_pull_request_is_recorded(deliver, site, pull_request, is_accepted):
+    opening = a_merge() | {"action": "opened", "pull_request": pull_request}
+    done = deliver(opening, event="pull_request")
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, is_accepted)
+    assert bool(done.json()["reason"]) != is_accepted
+    head = CheckedHead(project_id=1, repository="octo/models", pull_request=7, head_sha="b" * 40)
+    with read_session(site.engine) as session:
+        assert base_of(session, head).base_ref == ("main" if is_accepted else "")
 
 
 def an_edit(**values):

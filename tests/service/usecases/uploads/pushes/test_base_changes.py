@@ -1,117 +1,20 @@
 """A pull request that is to be merged into another branch: its result was for another base."""
 
-from datetime import timedelta
-
 import pytest
 
-from perfledger.records import Revision
 from perfledger_runners.jobs.runner_job import RunnerJobKind
 from perfledger_service.errors import GitHubError
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.jobs.runner_jobs import NewRunnerJob, open_runner_jobs
-from perfledger_service.store.projects import project_for
-from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.jobs.runner_queue import queue_job
-from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
-from perfledger_service.usecases.uploads.machine_classes import head_of_work, work_at
-from perfledger_service.usecases.uploads.pushes import changed_base, receive_base_change
-from perfledger_service.usecases.uploads.reports import UploadReports
+from perfledger_service.usecases.uploads.comment_and_check import post_report
+from perfledger_service.usecases.uploads.machine_classes import work_at
+from perfledger_service.usecases.uploads.pushes import (
+    receive_base_change,
+)
 from perfledger_service.usecases.uploads.retry import due_work
-from perfledger_service.values.jobs.queued_work import QueuedCheck
 from perfledger_service.values.upload_views import UploadStatus
-
-OLD_BASE, HEAD_SHA, NEW_BASE = "a" * 40, "b" * 40, "e" * 40
-HOUR = timedelta(hours=1)
-
-
-class Change:
-    """A pull request with a green check, at an hour that a test sets."""
-
-    def __init__(self, engine, github, at_github, *, judged, make_bundle, now):
-        self.engine, self.github, self.at_github = engine, github, at_github
-        self.judged, self.make_bundle, self.now = judged, make_bundle, now
-        self.reports = UploadReports(build_report)
-        self.uploads = 0
-        self.green = None
-        self.later_checks: tuple[QueuedCheck, ...] = ()
-
-    def report(self, base_sha, *, ratio=1.0, measured_at=None):
-        """Judge and post a check against a base; return its upload."""
-        self.uploads += 1
-        bundle = self.make_bundle(
-            seed=self.uploads,
-            ratio=ratio,
-            base=Revision(sha=base_sha),
-            created_at=(measured_at or self.now).isoformat(),
-        )
-        upload_id = f"{self.uploads:032x}"
-        upload = self.judged(self.engine, bundle, upload_id=upload_id, now=self.now)
-        self.later_checks = post_report(self.engine, upload.id, **self.posting())
-        return self.upload(upload.id)
-
-    def retarget(self, base_ref="release", *, before_ref="main", is_delivered=True):
-        """Give the pull request another base at GitHub, and do what follows."""
-        self.at_github.open_pull(base_ref=base_ref)
-        if not is_delivered:
-            return ()
-        checks, reason = self.receive(base_ref=base_ref, before_ref=before_ref)
-        assert reason == ""
-        self.post(checks[0])
-        return checks
-
-    def receive(self, **values):
-        fields = {"head_sha": HEAD_SHA, "before_ref": "main", "base_ref": "release"} | values
-        return receive_base_change(self.engine, "octo/models", 1, 7, **fields, now=self.now)
-
-    def post(self, check):
-        return repost_reports(self.engine, head_of_work(self.engine, check), **self.posting())
-
-    def rerun_base(self, pull_request, head):
-        return changed_base(self.engine, head, pull_request, self.github, now=self.now)
-
-    def posting(self):
-        return {
-            "pull_requests": self.github,
-            "reports": self.reports,
-            "public_url": "https://ledger.example",
-            "now": self.now,
-        }
-
-    def upload(self, upload_id):
-        with read_session(self.engine) as session:
-            return upload_by_id(session, upload_id)
-
-    @property
-    def check(self):
-        [check] = self.at_github.checks
-        return check["status"], check.get("conclusion")
-
-    @property
-    def comment(self):
-        [comment] = self.at_github.comments
-        return comment["body"]
-
-
-@pytest.fixture
-def opened(any_engine, github, at_github, *, judged, make_bundle, now):
-    """Open a pull request of which nothing has been measured."""
-    at_github.open_pull()
-    with write_session(any_engine) as session:
-        project_for(session, "octo/models", now=now)
-        session.commit()
-    for branch, sha in (("main", OLD_BASE), ("release", NEW_BASE)):
-        comparison = {"base": branch, "head": HEAD_SHA, "merge_base": sha}
-        at_github.tell("comparisons", comparison)
-    return Change(any_engine, github, at_github, judged=judged, make_bundle=make_bundle, now=now)
-
-
-@pytest.fixture
-def change(opened):
-    opened.green = opened.report(OLD_BASE)
-    assert opened.check == ("completed", "success")
-    opened.now += HOUR
-    return opened
+from tests.service.usecases.uploads.pushes.conftest import HEAD_SHA, HOUR, NEW_BASE, OLD_BASE
 
 
 def test_a_result_of_another_base_is_not_green_any_more(change):
@@ -186,26 +89,6 @@ def test_a_base_changed_before_any_result_refuses_that_of_the_earlier_one(opened
 def test_a_pull_request_whose_base_never_changed_may_compare_with_another_commit(opened):
     opened.report("f" * 40)
 
-    assert opened.check == ("completed", "success")
-
-
-@pytest.mark.parametrize("status", [403, 404])
-def test_if_github_lists_no_events_the_first_result_counts(opened, status):
-    opened.at_github.fail_next(path="/events", status=status, count=10)
-    opened.report(OLD_BASE)
-
-    assert opened.check == ("completed", "success")
-
-
-def test_if_github_lists_no_events_a_first_result_of_another_base_does_not_count(opened):
-    opened.at_github.open_pull(base_ref="release")
-    opened.at_github.fail_next(path="/events", status=403, count=10)
-    upload = opened.report(OLD_BASE)
-
-    assert upload.status is UploadStatus.REFUSED
-    assert opened.check == ("in_progress", None)
-    opened.now += HOUR
-    opened.report(NEW_BASE)
     assert opened.check == ("completed", "success")
 
 
@@ -330,17 +213,6 @@ def test_a_base_that_is_changed_back_has_its_result_back(change):
     assert change.check == ("completed", "success")
     assert due.upload_id == change.green.id
     assert "another base" not in change.comment
-
-
-@pytest.mark.parametrize("status", [403, 404])
-def test_if_github_does_not_say_what_to_compare_with_only_later_results_count(change, status):
-    change.at_github.fail_next(path="/compare/", status=status, count=10)
-    change.retarget()
-    assert change.check == ("in_progress", None)
-    change.now += HOUR
-    change.report(NEW_BASE)
-
-    assert change.check == ("completed", "success")
 
 
 def test_a_repeated_delivery_changes_nothing(change):
