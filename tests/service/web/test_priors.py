@@ -75,7 +75,7 @@ def test_a_question_about_impossible_classes_is_invalid(site_with_history, query
     answer = site_with_history.get(f"/api/v1/priors?{query}", token=TOKEN)
 
     assert answer.status_code == 422
-    assert answer.json()["detail"].startswith("machine_class")
+    assert answer.json()["detail"].startswith("the request is invalid: machine_class")
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):

@@ -183,7 +183,9 @@ def _command(evaluation: PolicyEvaluation, head: str) -> str:
     high = Decimal(0) if evaluation.price is None else evaluation.price.high or Decimal(0)
     usd = max(high, Decimal(0)).to_integral_value(rounding=ROUND_CEILING)
     unpriced = " unpriced" if evaluation.unpriced else ""
-    return f"/perfledger approve {head[:SHOWN_COMMIT]} {int(usd)}{unpriced}: the reason"
+    return (
+        f"/perfledger approve {head[:SHOWN_COMMIT]} {int(usd)}{unpriced}: \N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTableRow:

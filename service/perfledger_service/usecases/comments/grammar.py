@@ -191,6 +191,8 @@ def _approval(words: str) -> ApprovalCommand | InvalidCommand:
         return InvalidCommand(
             "an approval names the commit, the USD a year and, after a colon, why"
         )
+    if not re.search(r"\w", match["reason"]):
+        return InvalidCommand("give a reason after the colon")
     return ApprovalCommand(
         commit=match["commit"],
         usd_per_year=Decimal(match["usd"].replace(",", "")),

@@ -24,6 +24,7 @@ OUTAGE = (
     "the database does not answer, or its disk is full: try again in a few seconds. A repeated "
     "upload is stored once. The service's log shows the cause"
 )
+NO_PAGE = "there is nothing at this address"
 # Of invalid queries: a request may contain thousands.
 MAX_REASON = 500
 # Pages below a project, whose name is an owner and a repository.
@@ -93,7 +94,9 @@ def _ours(request: Request, error: Exception) -> Response:
 
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
-    return error_response(request, error.status_code, error.detail, headers=error.headers)
+    is_unknown = error.status_code == 404  # noqa: PLR2004 - the router repeats the status in words
+    reason = NO_PAGE if is_unknown else error.detail
+    return error_response(request, error.status_code, reason, headers=error.headers)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -105,8 +108,9 @@ def _invalid(request: Request, error: Exception) -> Response:
         if problem["loc"][0] != "path"
     ]
     if not problems:
-        return error_response(request, 404, "not found")
-    return error_response(request, 422, "; ".join(problems)[:MAX_REASON])
+        return error_response(request, 404, NO_PAGE)
+    reason = f"the request is invalid: {'; '.join(problems)}"
+    return error_response(request, 422, reason[:MAX_REASON])
 
 
 def _answer_disconnected(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature

@@ -191,13 +191,13 @@ def test_a_limit_is_shown_as_it_was_set(limit, text):
 @pytest.mark.parametrize(
     ("price", "unpriced", "command"),
     [
-        (summed_price(50, 900, "2000.2"), (), "/perfledger approve d41e7b9a0c2f 2001: the reason"),
+        (summed_price(50, 900, "2000.2"), (), "/perfledger approve d41e7b9a0c2f 2001: …"),
         (
             summed_price(50, 900, 2000),
             ("gpt:new",),
-            "/perfledger approve d41e7b9a0c2f 2000 unpriced: the reason",
+            "/perfledger approve d41e7b9a0c2f 2000 unpriced: …",
         ),
-        (None, ("gpt:new",), "/perfledger approve d41e7b9a0c2f 0 unpriced: the reason"),
+        (None, ("gpt:new",), "/perfledger approve d41e7b9a0c2f 0 unpriced: …"),
     ],
 )
 def test_who_may_approve_is_given_the_comment_that_does(price, unpriced, command):

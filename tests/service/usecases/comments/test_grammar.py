@@ -10,7 +10,6 @@ from perfledger_service.usecases.comments.grammar import (
     MAX_REASON,
     AcceptCommand,
     AllowCommand,
-    ApprovalCommand,
     BisectCommand,
     DisallowCommand,
     HelpQuestion,
@@ -76,7 +75,8 @@ def test_a_command_is_read_as_it_is_written(comment, command):
         ("ignore a:b --reason x", "ignore takes no workload"),
         ("ignore --reason x --until 2026-12-31", "ignore takes no day"),
         ("approve", "an approval names"),
-        ("approve bbbbbbb 12: \u0000", "an approval names"),
+        ("approve bbbbbbb 12: \u0000", "give a reason"),
+        ("approve bbbbbbb 12: …", "give a reason"),
         ("Accept a:b --reason x", "is not a command"),
         ("rerun everything", "takes no workload"),
         ("frobnicate \u202e`x`", "is not a command"),
@@ -85,11 +85,8 @@ def test_a_command_is_read_as_it_is_written(comment, command):
 def test_what_cannot_be_carried_out_says_why(comment, problem):
     command = read(f"/perfledger {comment}")
 
-    assert isinstance(command, InvalidCommand | ApprovalCommand)
-    if isinstance(command, InvalidCommand):
-        assert problem in command.problem
-    else:  # a reason of invisible characters
-        assert command.reason == "(empty)"
+    assert isinstance(command, InvalidCommand)
+    assert problem in command.problem
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from perfledger_service.errors import (
     TooLargeError,
     UsageError,
 )
-from perfledger_service.web.responses.errors import add_error_responses
+from perfledger_service.web.responses.errors import NO_PAGE, add_error_responses
 from perfledger_service.web.responses.headers import HEADERS
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -163,8 +163,8 @@ def test_a_path_that_is_no_number_is_not_found():
         return number
 
     assert get(app, "/series/7").json() == 7
-    assert get(app, "/series/seven?side=left").text == "404: not found\n"
-    assert get(app, "/nothing").status_code == 404
+    assert get(app, "/series/seven?side=left").text == f"404: {NO_PAGE}\n"
+    assert get(app, "/nothing").text == f"404: {NO_PAGE}\n"
 
 
 def test_a_query_that_is_invalid_is_named():
@@ -178,7 +178,9 @@ def test_a_query_that_is_invalid_is_named():
     output = get(app, "/api/series?newest=many")
 
     assert output.status_code == 422
-    assert output.json()["detail"].startswith("newest: Input should be a valid integer")
+    assert output.json()["detail"].startswith(
+        "the request is invalid: newest: Input should be a valid integer"
+    )
     assert "side: Field required" in output.json()["detail"]
 
 
