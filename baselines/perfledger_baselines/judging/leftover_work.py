@@ -65,12 +65,8 @@ def undone_doubt(pairs: Pairs) -> str:
     Its data may run out, or its input shrink. A check of the first result shows neither.
     """
     run_pairs = [(sides[Side.BASE], sides[Side.HEAD]) for sides in pairs.values() if len(sides) > 1]
-    later_parts = [part for _, head in run_pairs if (part := _later_part(head)) is not None]
-    if later_parts and median(later_parts) < MAX_LATER:
-        return (
-            f"its steps take {digits(median(later_parts), 2)} times as long as its warm-up steps: "
-            "what they work on may have run out"
-        )
+    if reason := _later_doubt(pairs):
+        return reason
     skipped_shares = [
         _skipped_share(_step_times(base), _step_times(base), _step_times(head))
         for base, head in run_pairs
@@ -89,6 +85,39 @@ def undone_doubt(pairs: Pairs) -> str:
             "base's: their input may shrink"
         )
     return ""
+
+
+def undone_on_both_sides(pairs: Pairs) -> str:
+    """Return that both sides' steps do little of what their warm-ups did; "" if either's do it."""
+    parts = [_typical_later_part(pairs, side) for side in Side]
+    known_parts = [part for part in parts if part is not None]
+    if len(known_parts) < len(Side) or max(known_parts) >= MAX_LATER:
+        return ""
+    return (
+        f"steps of both sides take at most {digits(max(known_parts), 2)} times as long as their "
+        "warm-up steps: make sure that what they work on has not run out"
+    )
+
+
+def _later_doubt(pairs: Pairs) -> str:
+    """Return that head's steps do little of what its warm-ups did, unlike base's; "" otherwise.
+
+    Base's warm-ups may be as slow, where each compiles or reads something that a later step finds.
+    """
+    base_part, head_part = (_typical_later_part(pairs, side) for side in Side)
+    expected_part = 1.0 if base_part is None else min(1.0, base_part)
+    if head_part is None or head_part >= MAX_LATER * expected_part:
+        return ""
+    return (
+        f"its steps take {digits(head_part, 2)} times as long as its warm-up steps: what they work "
+        "on may have run out"
+    )
+
+
+def _typical_later_part(pairs: Pairs, side: Side) -> float | None:
+    parts = [_later_part(sides[side]) for sides in pairs.values() if len(sides) > 1]
+    known_parts = [part for part in parts if part is not None]
+    return median(known_parts) if known_parts else None
 
 
 def _later_part(run: Run) -> float | None:

@@ -17,7 +17,12 @@ from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import digits, percentage
 from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
-from perfledger_baselines.judging.leftover_work import Pairs, leftover_doubt, undone_doubt
+from perfledger_baselines.judging.leftover_work import (
+    Pairs,
+    leftover_doubt,
+    undone_doubt,
+    undone_on_both_sides,
+)
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
@@ -161,6 +166,15 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
             doubt = doubt or _unexamined_part(pairs.get(name, {}))
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
+
+
+def undone_warnings(bundle: Bundle) -> tuple[str, ...]:
+    """Return a warning for each workload of which both sides may measure steps without work."""
+    return tuple(
+        f"{workload}: {reason}"
+        for workload, pairs in pairs_of_workloads(bundle).items()
+        if not _is_accepted(bundle, workload) and (reason := undone_on_both_sides(pairs))
+    )
 
 
 def _less_work(bundle: Bundle, workload: str, gain: float) -> str:

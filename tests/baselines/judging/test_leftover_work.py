@@ -9,7 +9,11 @@ import pytest
 from perfledger.records import CoreTimes, Run, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.leftover_work import leftover_doubt, undone_doubt
+from perfledger_baselines.judging.leftover_work import (
+    leftover_doubt,
+    undone_doubt,
+    undone_on_both_sides,
+)
 from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 from tests.baselines.judging.work_evidence.example_work import outcome
 
@@ -224,14 +228,15 @@ EXAMPLE_RUN = Run(
     started_at="2026-11-20T12:00:00+00:00",
     samples={"step_time_p50": (1.0,)},
 )
+SLOW = (1.0,) * 6
 WARM = {"warmups_s": (9.0, 1.0, 1.0, 1.0)}
 STEADY = (1.0,) * 20
 
 
-def sides_of(base, head, **facts):
+def sides_of(base, head, *, base_warmups_s=(), **facts):
     """Return two pairs whose sides took these step times, with more facts of head's runs."""
     sides = {
-        Side.BASE: replace(EXAMPLE_RUN, samples={"step_time_p50": base}),
+        Side.BASE: replace(EXAMPLE_RUN, samples={"step_time_p50": base}, warmups_s=base_warmups_s),
         Side.HEAD: replace(EXAMPLE_RUN, samples={"step_time_p50": head}, **facts),
     }
     return {0: sides, 1: sides}
@@ -242,7 +247,9 @@ def sides_of(base, head, **facts):
     [
         pytest.param(STEADY, STEADY, WARM, "", id="steady"),
         pytest.param(STEADY, (0.09,) * 20, WARM, "its steps take 0.09 times", id="ended"),
-        pytest.param((0.09,) * 20, (0.09,) * 20, WARM, "its steps take 0.09 times", id="both"),
+        pytest.param(
+            (0.09,) * 20, (0.09,) * 20, WARM, "its steps take 0.09 times", id="base's unknown"
+        ),
         pytest.param(STEADY, (0.11,) * 20, WARM, "", id="nine times faster"),
         pytest.param(STEADY, (0.05,) * 20, {}, "", id="faster from the first step on"),
         pytest.param(STEADY, (0.05,) * 20, {"warmups_s": (9.0, 9.0, 9.0)}, "", id="compiling"),
@@ -268,6 +275,37 @@ def test_steps_that_do_less_than_others_are_doubted(base, head, facts, doubt):
 
     assert reason.startswith(doubt)
     assert bool(reason) is bool(doubt)
+
+
+@pytest.mark.parametrize(
+    ("base_s", "base_warmups_s", "head_s", "is_doubted", "is_noted"),
+    [
+        pytest.param(0.09, SLOW, 0.09, False, True, id="both alike"),
+        pytest.param(0.09, SLOW, 0.0089, True, True, id="a tenth of base's"),
+        pytest.param(0.11, SLOW, 0.09, False, False, id="hardly less than base"),
+        pytest.param(0.5, SLOW, 0.049, True, False, id="base does its work"),
+        pytest.param(2.0, SLOW, 0.09, True, False, id="base becomes slower"),
+        pytest.param(0.09, SLOW[:3], 0.09, True, False, id="few warm-ups of base"),
+        pytest.param(0.09, SLOW, 0.11, False, False, id="only base"),
+    ],
+)
+def test_steps_that_are_as_short_beside_their_warmups_as_bases_are_only_noted(
+    base_s, base_warmups_s, head_s, is_doubted, is_noted
+):
+    times = ((base_s,) * 20, (head_s,) * 20)
+    pairs = sides_of(*times, base_warmups_s=base_warmups_s, warmups_s=SLOW)
+
+    assert bool(undone_doubt(pairs)) is is_doubted
+    assert bool(undone_on_both_sides(pairs)) is is_noted
+
+
+def test_the_note_names_the_longer_part():
+    pairs = sides_of((0.05,), (0.06,), base_warmups_s=SLOW, warmups_s=SLOW)
+
+    assert undone_on_both_sides(pairs) == (
+        "steps of both sides take at most 0.06 times as long as their warm-up steps: make sure "
+        "that what they work on has not run out"
+    )
 
 
 GROUPED = StepEvidence(steps_per_reading=8)

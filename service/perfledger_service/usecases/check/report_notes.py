@@ -18,7 +18,7 @@ from perfledger_baselines.estimation.rank_times import (
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.slow_steps import slow_step_warnings
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.judging.work_evidence import gain_warnings
+from perfledger_baselines.judging.work_evidence import gain_warnings, undone_warnings
 from perfledger_baselines.judging.work_limits import limits_of
 from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
@@ -42,6 +42,7 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *exceeded_sentences(limits),
         *unknown_sentences(limits),
         *gain_warnings(bundle, verdicts),
+        *undone_warnings(bundle),
         *slow_step_warnings(bundle, verdicts),
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),

@@ -1,5 +1,7 @@
 """Tests when a gain is improved with a warning."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfledger.metrics import STEP_TIME
@@ -10,6 +12,7 @@ from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdic
 from perfledger_baselines.judging.work_evidence import (
     HUGE_GAIN,
     gain_warnings,
+    undone_warnings,
 )
 from tests.baselines.judging.work_evidence.example_work import count, outcome
 
@@ -121,3 +124,19 @@ def test_benchmarks_of_other_tools_are_advised_no_check(checked, suite):
     (warning,) = warnings_of(checked(ratio=0.3, settings={"suite": suite}))
 
     assert warning.endswith("check that its step still does all that base's does")
+
+
+def test_steps_that_do_little_on_both_sides_have_a_warning_unless_they_are_accepted(checked):
+    def slow_at_first(bundle):
+        runs = [
+            replace(run, warmups_s=(20 * run.samples[STEP_TIME.name][0],) * 6)
+            for run in bundle.runs
+        ]
+        return replace(bundle, runs=tuple(runs))
+
+    bundle = slow_at_first(checked())
+
+    (warning,) = undone_warnings(bundle)
+    assert warning.startswith("m:f: steps of both sides take at most 0.05 times as long as")
+    assert undone_warnings(replace(bundle, accepted_work=("m:*",))) == ()
+    assert undone_warnings(checked()) == ()
