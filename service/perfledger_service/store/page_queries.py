@@ -278,6 +278,7 @@ def _verdict_view(row: VerdictRow, *, series_id: int | None) -> VerdictView:
     return row.to_value(
         _VERDICT_VIEW_DECODER,
         excludes_waits=verdict.excludes_waits,
+        includes_waits=verdict.includes_waits,
         change=estimate and estimate.change,
         low=estimate and estimate.low,
         high=estimate and estimate.high,

@@ -49,6 +49,7 @@ class VerdictView:
     is_warning: bool
     series_id: int | None  # the series that the head's observation went to
     excludes_waits: bool = False  # the figures are of wall time without waits for a core
+    includes_waits: bool = False  # the figures are made by waits for a core, as far as is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ class StoredVerdictRow:
     head: str
     change: str
     interval: str
-    basis: str  # what the change refers to if not to `base` and `head`, else ""
+    basis: str  # what the figures are of if that is not plain, else ""
     tone: str
     word: str
     series_id: int | None
@@ -110,11 +110,17 @@ def _stored_row(view: VerdictView) -> StoredVerdictRow:
         head="" if view.head is None else vocabulary.value(view.head, view.unit),
         change=_change(view)[0],
         interval=_change(view)[1],
-        basis=vocabulary.WITHOUT_WAITS if view.excludes_waits else "",
+        basis=_basis(view),
         tone=vocabulary.tone(view.outcome, is_warning=view.is_warning),
         word=f"{view.outcome}, warning" if view.is_warning else view.outcome,
         series_id=view.series_id,
     )
+
+
+def _basis(view: VerdictView) -> str:
+    if view.excludes_waits:
+        return vocabulary.WITHOUT_WAITS
+    return vocabulary.WITH_WAITS if view.includes_waits else ""
 
 
 def _change(view: VerdictView) -> tuple[str, str]:

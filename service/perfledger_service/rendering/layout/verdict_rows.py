@@ -64,6 +64,7 @@ class ThroughputRow:
     unit: str
     base: str
     head: str
+    basis: str  # what the figures are of if that is not plain, else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class WorkRow:
     base: str
     head: str
     share: str
+    basis: str  # what the rates are of if that is not plain, else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +203,7 @@ def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
                 unit=spec.unit,
                 base=_per_second(spec.units_per_step, estimate.base),
                 head=_per_second(spec.units_per_step, estimate.head),
+                basis=_basis_of_time(verdict),
             )
         )
     return tuple(rows)
@@ -226,9 +229,16 @@ def work_rows(report: Report) -> tuple[WorkRow, ...]:
             base=number_format.flops_per_second(rate.base_flops_per_second),
             head=number_format.flops_per_second(rate.head_flops_per_second),
             share=_shares(rate),
+            basis=_basis_of_time(report.speed_verdict(rate.workload)),
         )
         for rate in report.work
     )
+
+
+def _basis_of_time(verdict: Verdict | None) -> str:
+    """Return what a rate is of that is computed from a verdict's step times, "" if plain."""
+    has_no_waits = verdict is not None and verdict.excludes_waits
+    return vocabulary.WITHOUT_WAITS if has_no_waits else ""
 
 
 def _shares(rate: WorkRate) -> str:

@@ -65,6 +65,22 @@ def test_what_needs_a_reader_stands_first_and_all_else_as_it_was_stored():
     assert [row.metric for row in groups[0][1]] == ["peak memory", "step time"]
 
 
+@pytest.mark.parametrize(
+    ("waits", "basis"),
+    [
+        ({}, ""),
+        ({"excludes_waits": True}, "without waits for a core"),
+        ({"includes_waits": True}, "with waits for a core"),
+    ],
+)
+def test_figures_of_stored_verdicts_beside_load_say_what_they_are_of(waits, basis):
+    beside_load = replace(verdict("m:f", "step_time_p50", "regressed"), **waits)
+
+    ((_, (row,)),) = stored_groups(replace(UPLOAD, verdicts=(beside_load,)))
+
+    assert row.basis == basis
+
+
 def test_a_stored_verdict_has_the_figures_of_its_unit():
     slower = replace(
         verdict("m:f", "step_time_p50", "regressed", is_warning=True),

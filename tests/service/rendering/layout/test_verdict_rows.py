@@ -152,6 +152,17 @@ def test_what_other_load_has_a_part_in_says_so(reports, make, outcome):
     assert rows[0].basis == "without waits for a core"
 
 
+def test_rates_of_times_without_waits_say_so(reports):
+    report = reports["regressed"]
+    beside_load = replace(
+        report, verdicts=tuple(replace(each, queued_share=0.3) for each in report.verdicts)
+    )
+
+    for judged, basis in ((report, ""), (beside_load, "without waits for a core")):
+        rows = (*verdict_rows.throughput_rows(judged), *verdict_rows.work_rows(judged))
+        assert {row.basis for row in rows} == {basis}
+
+
 def test_rows_are_grouped_by_workload_in_their_order(reports, make):
     rows = verdict_rows.verdict_rows(reports["regressed"])
 
