@@ -29,11 +29,17 @@ EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ABSENT = "none"
 # Installed files that are looked for in older commits: one is enough, and each is a call of git.
 MAX_OLDER_FILES = 20
+# Sources whose code is compared: a comment is corrected in a few, and each is two calls of git.
+MAX_COMPARED_SOURCES = 20
 MAX_ARCHIVED_BYTES = 2**24  # of a module in an archive
 CACHE_DEPTH = 2  # folders around a compiled library that may have the name of its package
 
 
 def _has_none(digest: str) -> bool:  # noqa: ARG001 - without a clone, no commit is known
+    return False
+
+
+def _is_never_same(path: str, base: str, head: str) -> bool:  # noqa: ARG001 - as above
     return False
 
 
@@ -43,8 +49,9 @@ class CodeOriginCheck:
 
     `is_built` means that each side has its own environment; `installed` are the files whose
     dependencies it has. `pointers` are files in Git LFS of which a side has no content.
-    `has_object` says whether any commit contains a file with this hash, and `is_mentioned` whether
-    a checkout's text has this word.
+    `has_object` says whether any commit contains a file with this hash, `is_mentioned` whether a
+    checkout's text has this word, and `has_same_code` whether a path's two hashes are sources that
+    differ only in comments.
     """
 
     base: SourceTree
@@ -55,7 +62,9 @@ class CodeOriginCheck:
     has_object: Callable[[str], bool] = field(default=_has_none)
     repository: Path = Path("/")  # the user's checkout
     is_mentioned: Callable[[str], bool] = field(default=_has_none)
+    has_same_code: Callable[[str, str, str], bool] = field(default=_is_never_same)
     _changed: tuple[str, ...] = field(init=False)
+    _changed_code: tuple[str, ...] = field(init=False)  # of these, without sources of the same code
     _notes: dict[str, None] = field(default_factory=dict[str, None])
     _compiled_by: set[Side] = field(default_factory=set[Side])
     _libraries: dict[tuple[str, str, Side], LoadedPackage] = field(
@@ -67,6 +76,8 @@ class CodeOriginCheck:
 
     def __post_init__(self) -> None:
         self._changed = changed_paths(self.base, self.head)
+        commented = self._commented_sources()
+        self._changed_code = tuple(path for path in self._changed if path not in commented)
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -79,14 +90,14 @@ class CodeOriginCheck:
             if package.is_own and package.compiled:
                 self._compiled_by.add(run.side)
             folders = () if package.is_own else self._folders(package)
-            files = _relevant(self._changed, package, folders)
+            files = _relevant(self._changed_code, package, folders)
             if not folders:
                 continue
             if files:
                 return _failure(run, self._installed_detail(package, files))
             self._note(
                 f"{package.name} ran from its installed copy at {package.folder} on both sides; "
-                "its files are the same in base and head"
+                "its code is the same in base and head"
             )
         return (
             self._unseen_submodule(run)
@@ -98,7 +109,7 @@ class CodeOriginCheck:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on installed copies that ran, and on sources that nobody compiled."""
-        sources = [path for path in self._changed if is_compiled_source(path)]
+        sources = [path for path in self._changed_code if is_compiled_source(path)]
         # A side that loaded its own compiled code compiled it itself, as torch does.
         if not sources or self.is_built or self._compiled_by == set(Side):
             return tuple(self._notes)
@@ -107,6 +118,19 @@ class CodeOriginCheck:
             f"installed: {BUILD_ADVICE}"
         )
         return (note, *self._notes)
+
+    def _commented_sources(self) -> frozenset[str]:
+        """Return the compiled sources that changed only in comments; none if many changed."""
+        hashes = {
+            path: (self.base.hashes[path], self.head.hashes[path])
+            for path in self._changed
+            if is_compiled_source(path) and path in self.base.hashes and path in self.head.hashes
+        }
+        if len(hashes) > MAX_COMPARED_SOURCES:
+            return frozenset()
+        return frozenset(
+            path for path, (base, head) in hashes.items() if self.has_same_code(path, base, head)
+        )
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
@@ -173,7 +197,7 @@ class CodeOriginCheck:
 
     def _shared_library(self, run: Run) -> Failure | None:
         """Return a failure if both sides used a library of neither, and sources changed."""
-        sources = [path for path in self._changed if is_compiled_source(path)]
+        sources = [path for path in self._changed_code if is_compiled_source(path)]
         for package in run.packages:
             if not _is_library(package):
                 continue
@@ -241,7 +265,7 @@ class CodeOriginCheck:
         for project, digests in self._compiled.get((run.workload, run.side.facing), {}).items():
             sources = [
                 path
-                for path in self._changed
+                for path in self._changed_code
                 if (is_compiled_source(path) or path in beside) and is_below(path, project)
             ]
             if sources and digests and digests == binaries.get(project):

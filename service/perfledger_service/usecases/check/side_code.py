@@ -10,6 +10,7 @@ from time import time
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Side
+from perfledger_runners.checkouts.compiled_code import has_same_code
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import (
     SourceTree,
@@ -223,6 +224,7 @@ def pair_code(
             has_object=Repository(Path(head.request.repository)).has_object,
             repository=Path(head.request.repository),
             is_mentioned=partial(is_mentioned, Path(head.request.root)),
+            has_same_code=partial(has_same_code, Path(head.request.repository)),
         ),
         failures={} if is_needless else errors,
         build_notes=(

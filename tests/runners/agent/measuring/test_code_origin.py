@@ -12,6 +12,7 @@ from perfledger.records import FailureReason, Run, Side
 from perfledger_runners.checkouts.dependency_files import DeclaredDependencies, ProjectBuild
 from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
 from perfledger_runners.measuring.code_origin import (
+    MAX_COMPARED_SOURCES,
     CodeOriginCheck,
     distribution_notes,
 )
@@ -101,6 +102,30 @@ def test_sources_that_changed_without_changing_the_binary_are_not_measured():
     assert failure.detail.startswith(
         "the same compiled modules ran on both sides although csrc/a.cu changed"
     )
+
+
+@pytest.mark.parametrize("package", [OWN, INSTALLED])
+def test_sources_that_differ_in_comments_give_the_same_binary(package):
+    sources = []
+    check = CodeOriginCheck(
+        base=BASE,
+        head=SOURCES_CHANGED,
+        has_same_code=lambda *source: sources.append(source) or True,
+    )
+
+    assert [check.failure(run(with_binary(package), side=side)) for side in Side] == [None, None]
+    assert sources == [("csrc/a.cu", "1", "2")]
+
+
+def test_sources_that_only_one_side_has_or_that_are_many_are_not_compared():
+    added = tree(MYPKG, python__mypkg__a_dot_py="1", other_dot_py="1")
+    names = [f"csrc__{number}_dot_cu" for number in range(MAX_COMPARED_SOURCES + 1)]
+    many = [tree(MYPKG, **dict.fromkeys(names, digest)) for digest in "12"]
+
+    for base, head in ((added, BASE), (BASE, added), many):
+        check = CodeOriginCheck(base=base, head=head, has_same_code=lambda *_: True)
+        assert check.failure(run(with_binary(OWN), side=Side.BASE)) is None
+        assert check.failure(run(with_binary(OWN))) is not None
 
 
 @pytest.mark.parametrize("head", [UNRELATED, SOURCES_CHANGED])
