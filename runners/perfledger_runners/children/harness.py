@@ -27,6 +27,8 @@ from perfledger_runners.private_folder import private_folder
 
 # Marks a child's descendants, including detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
+# torch.compile adds it to the keys of its caches (torch/compiler/config.py).
+CACHE_TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
 
 # Threads that spin while waiting for work would take cores from the other side's turns, and their
 # waiting would count as CPU time. These make OpenMP's runtimes (GNU, LLVM and Intel) sleep, and the
@@ -261,6 +263,7 @@ def child_environment(
     variables[MARK_VARIABLE] = mark
     if request.root != request.repository:
         variables["TORCH_EXTENSIONS_DIR"] = str(_extension_folder(harness, request))
+        variables[CACHE_TAG] = _cache_tag(harness, request)
     if request.environment:
         variables |= activation(Path(request.environment), variables)
     if request.device == "cpu":
@@ -298,6 +301,15 @@ def waiting_notes(
         "one of these variables to choose otherwise"
     )
     return (note, *spinning)
+
+
+def _cache_tag(harness: Harness, request: ChildRequest) -> str:
+    """Return what a side adds to the keys of torch.compile's caches.
+
+    The keys lack the code of lowerings and passes that the repository registers: with shared
+    entries, head would run what was compiled for base, or for another check.
+    """
+    return f"{harness.folder.name}-{Path(request.root).name}"
 
 
 def _extension_folder(harness: Harness, request: ChildRequest) -> Path:

@@ -96,8 +96,9 @@ def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
         ]
 
     folders = {each.pop("TORCH_EXTENSIONS_DIR") for each in environment}
+    tags = {each.pop("TORCH_COMPILE_CACHE_KEY_TAG") for each in environment}
     assert environment[0] == environment[1]
-    assert len(folders) == 2
+    assert (len(folders), len(tags)) == (2, 2)
     assert environment[0]["WANDB_API_KEY"] == "x"
 
 
@@ -224,6 +225,27 @@ def test_each_side_has_a_folder_of_its_own_for_what_torch_compiles(interpreter):
             str(harness.folder / "extensions" / "head"),
             "/theirs",
         ]
+
+
+def test_each_side_of_a_check_has_entries_of_its_own_in_the_caches_of_torch_compile(interpreter):
+    tags = []
+    for _ in range(2):
+        with prepare_harness(interpreter, environment={}) as harness:
+            environments = [
+                child_environment(
+                    harness,
+                    ChildRequest(command=Command.LIST, root=root, repository="/checkout"),
+                    answers={"PERFLEDGER_FD": "7"},
+                    mark="abc",
+                )
+                for root in ("/checkouts/base", "/checkouts/base", "/checkouts/head", "/checkout")
+            ]
+        tags.append([each.get("TORCH_COMPILE_CACHE_KEY_TAG", "") for each in environments])
+
+    (base, again, head, users), (other_check, *_) = tags
+    assert base == again
+    assert len({base, head, other_check, ""}) == 4
+    assert users == ""
 
 
 def test_packages_of_a_sides_own_environment_come_before_the_users_path(interpreter, tmp_path):
