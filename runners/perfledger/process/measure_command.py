@@ -33,7 +33,7 @@ from perfledger.process.command_context import (
     trace_folder,
     turn_of,
 )
-from perfledger.process.started_programs import ProgramWatch
+from perfledger.process.programs.watch import ProgramWatch
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
 from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState, StepEvidence
@@ -86,6 +86,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             # Of several ranks only this one's are known, and memory may grow in another.
             is_one = context.link is None
             record = compiled() if is_one else None
+            copies = programs.copies()  # before the files of loaded modules are read
             return {
                 "started_at": started_at,
                 "samples": _samples(sampled, largest_peak(peaks.first(), context.link), device),
@@ -101,7 +102,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "rank_times_s": sampled.rank_times_s,
                 "packages": (
                     *map(asdict, context.recorder.record(sys.modules)),
-                    *map(asdict, programs.copies()),
+                    *map(asdict, copies),
                 ),
                 "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),
                 "memory": asdict(sampled.memory if is_one else MemoryReadings()),

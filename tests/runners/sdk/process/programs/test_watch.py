@@ -9,7 +9,7 @@ import pytest
 
 from perfledger.meters import child_processes
 from perfledger.package_code import SourcePackage
-from perfledger.process.started_programs import ProgramWatch
+from perfledger.process.programs.watch import ProgramWatch
 
 pytestmark = pytest.mark.slow
 
@@ -237,7 +237,7 @@ def test_real_programs_that_run_or_are_started_are_seen(side):
         "import sys, subprocess\n"
         "from pathlib import Path\n"
         "from perfledger.package_code import SourcePackage\n"
-        "from perfledger.process.started_programs import ProgramWatch\n"
+        "from perfledger.process.programs.watch import ProgramWatch\n"
         f"watch = ProgramWatch(root=Path({str(side.root)!r}), repository=Path('/none'),\n"
         "    packages=[SourcePackage('mine', 'src')],\n"
         f"    search_path=[{str(side.site)!r}])\n"
@@ -295,3 +295,26 @@ def test_a_copy_that_only_a_fork_imports_is_seen(side, monkeypatch, tmp_path, ma
     watch = side.watch()
 
     assert [each.folder for each in watch.copies()] == [str(side.site / "mine")] * is_copy
+
+
+MAKEFILE = """all:
+\t@{python} -I -c "import sys; sys.path.insert(0, {place!r}); import mine"
+"""
+
+
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_what_a_program_that_is_no_python_starts_is_seen_by_the_copy_that_it_opens(side, is_copy):
+    place = side.site if is_copy else side.root / "src"
+    (side.root / "Makefile").write_text(MAKEFILE.format(python=sys.executable, place=str(place)))
+    watch = side.watch()
+    subprocess.run(["make", "-C", str(side.root)], check=True, stdout=subprocess.DEVNULL)
+
+    assert [each.folder for each in watch.copies()] == [str(side.site / "mine")] * is_copy
+
+
+def test_a_copy_that_is_opened_while_the_step_starts_nothing_is_not_the_steps(side, monkeypatch):
+    monkeypatch.setattr(child_processes, "has_children", lambda: False)
+    watch = side.watch()
+    (side.site / "mine" / "__init__.py").read_text()
+
+    assert watch.copies() == ()
