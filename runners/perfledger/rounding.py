@@ -7,6 +7,8 @@ written with a power of ten. NaN and infinity are shown as "not known".
 import math
 from decimal import Context, Decimal, localcontext
 
+from perfledger.time_units import SECONDS_PER_MINUTE
+
 NOT_KNOWN = "not known"
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -23,6 +25,8 @@ _ALMOST_ALL_PERCENT = (99.05, 99.95)  # here a tenth tells that something is lef
 _MIN_P_VALUE = 0.0001  # less would claim knowledge of the tails
 # A larger value is not a measurement, and rounding it may overflow.
 _MAX_MAGNITUDE = 1e100
+_MINUTES_FROM_S = 2 * SECONDS_PER_MINUTE  # shorter times are in seconds
+_WHOLE_MINUTES_FROM = 10  # above, no limit needs a tenth of a minute
 # Half to even, whatever the thread's context is.
 _HALF_TO_EVEN = Context()
 
@@ -76,6 +80,14 @@ def decimals(value: Decimal | float, places: int) -> str:
 def integer(value: Decimal | float) -> str:
     """Return a number without decimals: "36,288"."""
     return decimals(value, 0)
+
+
+def minutes(seconds: float) -> str:
+    """Return how long something may last, as a sentence has it: "45 s", "2.5 minutes"."""
+    if seconds < _MINUTES_FROM_S:
+        return f"{integer(max(seconds, 0.0))} s"
+    value = seconds / SECONDS_PER_MINUTE
+    return f"{digits(value, 2) if value < _WHOLE_MINUTES_FROM else integer(value)} minutes"
 
 
 def percentage(share: Decimal | float) -> str:

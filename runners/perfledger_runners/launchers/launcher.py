@@ -13,8 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from perfledger.rounding import integer, typed
-from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger.rounding import minutes
 
 # A controller that restarts or fails over is unreachable for minutes.
 MAX_SILENCE_S = 600.0
@@ -163,8 +162,7 @@ class _SubmissionWatch:
             silence_s = self._clock() - self._answered_at
             if silence_s < MAX_SILENCE_S:
                 return None
-            minutes = integer(silence_s / SECONDS_PER_MINUTE)
-            return _ended_status(f"no answer about it for {minutes} minutes: {error}")
+            return _ended_status(f"no answer about it for {minutes(silence_s)}: {error}")
         self._answered_at = self._clock()
         if status.state is SubmissionState.ENDED:
             if status.node:
@@ -180,12 +178,11 @@ class _SubmissionWatch:
         wait_s, run_s = self._limits.wait_s, self._limits.run_s
         if status.state is SubmissionState.WAITING and wait_s is not None and elapsed_s >= wait_s:
             why = f" ({status.reason})" if status.reason else ""
-            minutes = typed(wait_s / SECONDS_PER_MINUTE)
-            return _ended_status(f"it did not start within {minutes} minutes{why}")
+            return _ended_status(f"it did not start within {minutes(wait_s)}{why}")
         if status.state is SubmissionState.RUNNING and run_s is not None:
             if elapsed_s < run_s + OVERTIME_S:
                 return None
-            return _ended_status(f"it ran longer than {typed(run_s / SECONDS_PER_MINUTE)} minutes")
+            return _ended_status(f"it ran longer than {minutes(run_s)}")
         return None
 
 

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Self
 
 from perfledger.records import Device, FindingLevel, HostFinding, Machine
-from perfledger.rounding import integer
-from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from perfledger.rounding import minutes
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_runners.machine.host_fitness import finding, unknown
 from perfledger_runners.proc_files import read_text
 from perfledger_runners.safe_text import clean_text
@@ -106,19 +106,15 @@ class DeviceLocks:
                 return
             rival = f"another perfledger check{_holder(descriptor)} on {_locked_devices(name)}"
             os.close(descriptor)
-            if not is_told:
-                self.waiting(f"waiting for {rival}, for at most {_minutes(until - self.clock())}")
-                is_told = True
             if self.clock() >= until:
-                detail = f"{rival} still ran after {_minutes(MAX_WAIT_S)}"
+                detail = f"{rival} still ran after {minutes(MAX_WAIT_S)}"
                 advice = "let one check at a time run on a device"
                 self.finding = finding(NAME, FindingLevel.BUSY, detail, advice)
                 return
+            if not is_told:
+                self.waiting(f"waiting for {rival}, for at most {minutes(until - self.clock())}")
+                is_told = True
             self.sleep(POLL_S)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{integer(max(seconds, 0.0) / SECONDS_PER_MINUTE)} minutes"
 
 
 def _locks_on(machine: Machine) -> tuple[tuple[str, int], ...]:

@@ -29,6 +29,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import quantity
 
 _BAR_WIDTH = 20  # columns
+_LIMIT = ", for at most "  # of a stage's time, while it lasts
 
 
 class _Bar:
@@ -74,8 +75,8 @@ class TerminalProgress(_Bar):
             self._console.print(f"{name} ...", markup=False)
 
     def stage_times(self) -> tuple[tuple[str, float], ...]:
-        """Return the stages so far, each with its seconds."""
-        names = [name for name, _ in self._stages]
+        """Return the stages so far, without their limits, each with its seconds."""
+        names = [name.partition(_LIMIT)[0] for name, _ in self._stages]
         begins = [begin for _, begin in self._stages]
         seconds = (end - begin for begin, end in pairwise([*begins, self._clock()]))
         return tuple(zip(names, seconds, strict=True))

@@ -58,6 +58,24 @@ def test_typed_numbers_keep_six_digits():
 
 
 @pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-3.0, "0 s"),
+        (0.4, "0 s"),
+        (60.0, "60 s"),
+        (119.4, "119 s"),
+        (120.0, "2 minutes"),
+        (150.0, "2.5 minutes"),
+        (600.0, "10 minutes"),
+        (3599.2, "60 minutes"),
+        (40_320 * 60.0, "40,320 minutes"),
+    ],
+)
+def test_minutes_have_no_singular_and_no_digits_that_nobody_needs(seconds, expected):
+    assert rounding.minutes(seconds) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "places", "expected"),
     [
         (1234.5, 2, "1,234.50"),

@@ -62,7 +62,7 @@ def test_each_stage_has_its_time():
     times = iter([0.0, 1.0, 4.0, 10.0])
     progress = TerminalProgress(Console(file=io.StringIO()), clock=lambda: next(times))
     progress.stage("finding workloads")
-    progress.stage("measuring")
+    progress.stage("measuring, for at most 30 minutes")
 
     assert progress.stage_times() == (
         ("checking out", 1.0),

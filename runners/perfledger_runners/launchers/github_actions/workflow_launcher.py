@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from perfledger.rounding import integer
-from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger.rounding import integer, minutes
 from perfledger_runners.launchers.github_actions.job_archive import (
     MAX_ARCHIVE_BYTES,
     JobArchive,
@@ -182,7 +181,7 @@ class WorkflowLauncher:
         why = job.problem or "does its run-name contain inputs.name?"
         return _ended_status(
             f"no run of {self.workflow} with its name appeared within "
-            f"{integer(APPEARANCE_S / SECONDS_PER_MINUTE)} minutes: {why}"
+            f"{minutes(APPEARANCE_S)}: {why}"
         )
 
     def _ending(self, job: DispatchedJob, run: WorkflowRun) -> SubmissionStatus:

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from perfledger.rounding import integer
-from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger.rounding import integer, minutes
 from perfledger_runners.launchers.kubernetes.api_records import KubernetesPod
 from perfledger_runners.launchers.kubernetes.job_manifest import (
     GRACE_S,
@@ -129,8 +128,7 @@ class KubernetesLauncher:
         if not problem:
             self._since.pop((name, "start"), None)
         elif self._elapsed_s(name, "start") >= START_WAIT_S:
-            minutes = integer(START_WAIT_S / SECONDS_PER_MINUTE)
-            reason = f"its container did not start within {minutes} minutes"
+            reason = f"its container did not start within {minutes(START_WAIT_S)}"
             return SubmissionStatus(state=SubmissionState.ENDED, reason=f"{reason} ({problem})")
         if pod is None and not status.reason:
             with suppress(LauncherError):  # events are only a hint, and not everybody may read them

@@ -11,8 +11,7 @@ from typing import Protocol, Self
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
-from perfledger.rounding import typed
-from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger.rounding import minutes
 from perfledger_runners.checkouts.missing_content import missing_content
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree, refuse_new_environment
@@ -145,8 +144,8 @@ class CheckoutFolder:
                 *supply_version_files(repository.root, root, commits=self.side_commits),
             )
             if needs_build(settings, self.inputs) and not (facing and facing.code.has_hung):
-                minutes = typed(settings.build_timeout / SECONDS_PER_MINUTE)
-                self.progress.stage(f"building {name}, for at most {minutes} minutes")
+                most = minutes(settings.build_timeout)
+                self.progress.stage(f"building {name}, for at most {most}")
             with build_code(
                 tree,
                 request_for(root, repository.root, settings),

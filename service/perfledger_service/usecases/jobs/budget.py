@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
-from perfledger.rounding import integer, typed
+from perfledger.rounding import typed
 from perfledger.time_units import SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_runners.jobs.runner_job import RunnerJobState
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.store.jobs.policies import budget_of
 from perfledger_service.store.jobs.runner_jobs import StoredRunnerJob, device_seconds_since
 from perfledger_service.values.jobs.policies import JobBudget
@@ -46,11 +47,8 @@ def budget_problem(
     limit = _passed_limit(budget, expected_s)
     if not limit:
         return ""
-    usage = (
-        f"{integer(spent_s / SECONDS_PER_MINUTE)} device-minutes were used, {len(running)} jobs "
-        "are "
-        "running"
-    )
+    used = quantity(round(spent_s / SECONDS_PER_MINUTE), "device-minute")
+    usage = f"{used} used, {quantity(len(running), 'job')} running"
     again = f"{began + WEEK:%Y-%m-%d}"
     return f"waits for the budget of {limit} a week ({usage}); the next week begins on {again}"
 

@@ -351,4 +351,4 @@ def test_a_launcher_that_is_not_there_fails_the_job_with_its_words(
 
     ((word, message),) = ends(queue)
     assert (word, message["is_final"]) == ("fail", False)
-    assert message["reason"] == "no answer about it for 0 minutes: squeue does not start"
+    assert message["reason"] == "no answer about it for 0 s: squeue does not start"

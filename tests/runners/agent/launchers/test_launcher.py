@@ -99,7 +99,7 @@ def test_one_that_its_engine_does_not_end_is_ended(follow):
     engine = PaperEngine(WAITING, RUNNING)
     ending, _ = follow(engine)
 
-    assert (ending.exit_status, ending.reason) == (None, "it ran longer than 1 minutes")
+    assert (ending.exit_status, ending.reason) == (None, "it ran longer than 60 s")
     assert engine.now_s == POLL_S + RUN_S + OVERTIME_S
 
 

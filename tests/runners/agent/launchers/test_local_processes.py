@@ -81,7 +81,7 @@ def test_one_that_runs_too_long_is_ended(run, monkeypatch):
     monkeypatch.setattr("perfledger_runners.launchers.launcher.OVERTIME_S", 0.0)
     ending = run(SLEEP, limits=SubmissionLimits(run_s=0.0))
 
-    assert ending.reason == "it ran longer than 0 minutes"
+    assert ending.reason == "it ran longer than 0 s"
 
 
 def test_one_that_prints_without_end_is_ended(run, monkeypatch):

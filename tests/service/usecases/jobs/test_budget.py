@@ -65,8 +65,8 @@ def test_a_job_beyond_the_budget_waits_and_says_so(engine, project, take, limit)
     assert second is not None
     assert take(3) is None
     reasons = [job.reason for job in jobs_of_project(engine, project) if job.state == "queued"]
-    problem = "waits for the budget of 20 device-minutes a week (0 device-minutes were used, 2 jobs"
-    assert reasons == [f"{problem} are running); the next week begins on 2026-11-23"]
+    problem = "waits for the budget of 20 device-minutes a week (0 device-minutes used, 2 jobs"
+    assert reasons == [f"{problem} running); the next week begins on 2026-11-23"]
     assert take(1).id == first.id  # what it holds it keeps
 
 
