@@ -162,7 +162,7 @@ class CheckSettings(BaseSettings):
         description=("maximum number of pairs of fresh processes per workload, at least 4"),
     )
     budget: Seconds = Field(
-        default=600.0, description="time limit from finding workloads to profiling; see below"
+        default=600.0, description="time limit without builds and waits for other checks; see below"
     )
     budget_usd: Usd | None = Field(
         default=None,

@@ -97,7 +97,7 @@ class MeasuringFlags:
     device: MeasuringDevice = None
     budget: Annotated[
         str | None,
-        how("time limit from finding workloads to profiling", metavar="DURATION", default="10m"),
+        how("time limit without builds and waits for others", metavar="DURATION", default="10m"),
     ] = None
     budget_usd: Annotated[
         str | None, how("cost limit for measuring; needs --device-price", metavar="USD")
