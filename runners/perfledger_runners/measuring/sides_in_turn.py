@@ -41,9 +41,10 @@ MeasureInTurn = Callable[[tuple[str, ...], int], MeasuredPair]
 def measured_in_turn(
     measured: MeasuredPair, again: MeasureInTurn, *, seconds_left: float
 ) -> MeasuredPair:
-    """Return a pair whose workloads that failed on one side alone were measured in turn.
+    """Return a pair in which workloads that the other side may have made fail ran in turn.
 
-    A workload that fails again has failed by itself. There is no second try beyond the time left.
+    A workload that fails again has failed by itself, as the second try says: in the first one the
+    other side may have hidden why. There is no second try beyond the time left.
     """
     failures = _of_one_side(measured)
     if not failures:
@@ -55,9 +56,11 @@ def measured_in_turn(
     newer = again(tuple(failures), measured.processes)
     names = {base.workload for base, _ in newer.complete()}
     reasons = {name: _reason(failures[name]) for name in failures if name in names}
-    # That a side waits for the other one was only a guess.
+    # Without an end of its own, a second try says nothing, unless the first one was only a guess.
     settled_names = names | {
-        each.workload for each in newer.failures if _waits(failures[each.workload])
+        each.workload
+        for each in newer.failures
+        if each.why is not FailureReason.BUDGET or _waits(failures[each.workload])
     }
     return replace(
         measured,
@@ -81,15 +84,23 @@ def measured_in_turn(
 
 
 def _of_one_side(measured: MeasuredPair) -> dict[str, Failure]:
-    """Return the failures of workloads that ran on the other side, by workload."""
+    """Return the failures that the other side may have caused, by workload.
+
+    It ran, or failed by itself while it had what this side needs.
+    """
     ran = {(run.workload, run.side) for run in measured.runs}
-    failed = {(each.workload, each.side) for each in measured.failures}
+    reasons = {(each.workload, each.side): each.why for each in measured.failures}
+
+    def may_be_caused(failure: Failure) -> bool:
+        place = (failure.workload, failure.side.facing)
+        if place in reasons:
+            return failure.why is FailureReason.IN_USE and reasons[place] is not failure.why
+        return failure.why in OF_OTHER_SIDE and place in ran
+
     return {
         each.workload: each
         for each in measured.failures
-        if each.why in OF_OTHER_SIDE
-        and (each.workload, each.side.facing) in ran - failed
-        and (each.workload, each.side) not in ran
+        if (each.workload, each.side) not in ran and may_be_caused(each)
     }
 
 

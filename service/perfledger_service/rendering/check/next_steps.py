@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from perfledger import rounding
 from perfledger.metrics import MetricKind
-from perfledger.records import Failure, FailureReason, FindingLevel
+from perfledger.records import Failure, FailureReason, FindingLevel, Side
 from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
@@ -158,10 +158,14 @@ def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> Next
 
 
 def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> Failure | None:
-    """Return why the deciding result was not measured, None if it was or the reason is unknown."""
+    """Return why the deciding result was not measured, None if it was or the reason is unknown.
+
+    Base's reason comes first, as in the report.
+    """
     if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
         return None
-    return next((one for one in report.failures if one.workload == rows[0].workload), None)
+    failures = (one for one in report.failures if one.workload == rows[0].workload)
+    return min(failures, key=lambda one: tuple(Side).index(one.side), default=None)
 
 
 def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:

@@ -211,6 +211,16 @@ def test_each_reason_of_a_failure_has_something_to_do(reports, why):
     assert not sentence.endswith(".")
 
 
+def test_advice_is_about_the_reason_that_the_report_names_first(reports):
+    report = reports["not_measured"]
+    head = replace(report.failures[0], side=Side.HEAD, why=FailureReason.IN_USE)
+    base = replace(head, side=Side.BASE, why=FailureReason.RAISED)
+
+    assert steps_of(replace(report, failures=(head, base))).sentences == (
+        "fix the error: the end of its log is in the report",
+    )
+
+
 def test_a_module_that_is_not_installed_is_named_with_the_ways_to_get_it(reports):
     report = reports["not_measured"]
     detail = "benchmarks/a.py cannot be imported: ModuleNotFoundError: No module named 'chex' (a:3)"

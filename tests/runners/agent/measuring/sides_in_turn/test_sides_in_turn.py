@@ -132,6 +132,18 @@ def test_a_side_that_fails_by_itself_fails_in_turn_too(harness, sides, text):
     assert measured.separation.notes() == ()
 
 
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.parametrize("broken", Side)
+def test_a_side_that_fails_with_what_the_other_one_needs_fails_alone(harness, sides, text, broken):
+    late = text.replace("    return lambda", "    raise ValueError('by itself')\n    return lambda")
+    versions = (late, text) if broken is Side.BASE else (text, late)
+    measured = measure(harness, at_once(sides(*versions)), "exclusive", pairs=1)
+
+    (failure,) = measured.failures
+    assert (failure.side, failure.why) == (broken, FailureReason.RAISED)
+    assert "by itself" in failure.detail
+
+
 @pytest.mark.slow
 def test_a_side_that_fails_alone_has_no_second_try(harness, sides, tmp_path):
     flaky = FLAKY.format(path=str(tmp_path / "processes"))
@@ -192,6 +204,7 @@ def never_measured(workloads, tries):
     [
         pair(run_sides=(), failed=((Side.HEAD, FailureReason.RAISED),)),
         pair(run_sides=(), failed=tuple((side, FailureReason.RAISED) for side in Side)),
+        pair(run_sides=(), failed=tuple((side, FailureReason.IN_USE) for side in Side)),
         pair(failed=((Side.HEAD, FailureReason.BUDGET),)),
         pair(run_sides=tuple(Side), failed=((Side.HEAD, FailureReason.WRONG_CODE),)),
         pair(run_sides=tuple(Side), failed=()),
@@ -207,8 +220,24 @@ def test_there_is_no_second_try_without_time_for_it():
     assert measured_in_turn(first, never_measured, seconds_left=2.0) == first
 
 
-def test_a_second_failure_is_that_of_the_first_try():
-    first = pair()
+def test_what_the_first_try_hid_is_the_reason_of_a_second_failure():
+    first = pair(failed=((Side.HEAD, FailureReason.IN_USE),))
     measured = measured_in_turn(first, lambda *_: pair(), seconds_left=9.0)
 
-    assert (measured.failures, measured.in_turn) == (first.failures, {})
+    assert (measured.failures, measured.in_turn) == (pair().failures, {})
+
+
+def test_a_second_try_that_the_budget_ends_hides_no_reason():
+    cut = pair(run_sides=(), failed=((Side.HEAD, FailureReason.BUDGET),))
+    measured = measured_in_turn(pair(), lambda *_: cut, seconds_left=9.0)
+
+    assert (measured.failures, measured.in_turn) == (pair().failures, {})
+
+
+def test_a_side_that_lacks_what_a_failed_one_had_has_not_failed():
+    both = ((Side.BASE, FailureReason.RAISED), (Side.HEAD, FailureReason.IN_USE))
+    alone = pair(run_sides=(Side.HEAD,), failed=both[:1])
+
+    measured = measured_in_turn(pair(run_sides=(), failed=both), lambda *_: alone, seconds_left=9.0)
+
+    assert (measured.failures, measured.in_turn) == (alone.failures, {})
