@@ -41,6 +41,7 @@ class ProjectFacts:
     has_workloads: bool = False  # registered with perfledger, in its folder of benchmarks
     has_other_benchmarks: bool = False  # Python files in that folder without a workload
     has_environment: bool = False  # a .venv
+    missing_modules: tuple[str, ...] = ()  # that its code imports and this .venv does not have
     unignored_environments: tuple[str, ...] = ()  # that `git add` would add
 
 

@@ -1,6 +1,6 @@
 """Presents a repository's set-up, and writes the files that `perfledger init` adds to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfledger.records import Framework
@@ -23,6 +23,7 @@ from perfledger_service.values.project_facts import (
 )
 
 MAX_PACKAGES = 3
+MAX_MODULES = 6
 # Options of `perfledger check`, by the benchmark tool.
 OPTIONS = {BenchmarkTool.ASV: "--asv", BenchmarkTool.PYTEST: "--pytest"}
 # Values of the setting `suite`, which also holds for the workflow.
@@ -93,6 +94,11 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
             "No .venv here: workloads would run on perfledger's own Python. Make one, or name "
             f"yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
         )
+    if facts.missing_modules:
+        sentences.append(
+            "Not in .venv, but imported by your code: "
+            f"{_first(facts.missing_modules)}. Install what the workloads import"
+        )
     if not facts.has_manager:
         sentences.append(
             f"{set_up.program} is not on PATH here: install it, or a change of {set_up.source} is "
@@ -113,8 +119,12 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
 
 
 def _names(facts: ProjectFacts) -> str:
-    more = len(facts.packages) - MAX_PACKAGES
-    return ", ".join(facts.packages[:MAX_PACKAGES]) + (f" and {more} more" if more > 0 else "")
+    return _first(facts.packages, most=MAX_PACKAGES)
+
+
+def _first(names: Sequence[str], *, most: int = MAX_MODULES) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def example_text(facts: ProjectFacts) -> str:

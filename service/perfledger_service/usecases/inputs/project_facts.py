@@ -16,6 +16,7 @@ from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.untracked_files import ENVIRONMENT_MARKS
 from perfledger_runners.children.interpreter import environment_python
+from perfledger_runners.environments.missing_modules import missing_modules
 from perfledger_service.values.project_facts import (
     BenchmarkTool,
     EnvironmentManager,
@@ -71,7 +72,7 @@ class _Pyproject(msgspec.Struct):
 
 
 def read_project_facts(root: Path) -> ProjectFacts:
-    """Read the repository's files without running any of them.
+    """Read the repository's files without running any of them; ask its environment what it has.
 
     The framework, packages and benchmarks come from the tracked files; without a commit they are
     unknown.
@@ -97,6 +98,7 @@ def read_project_facts(root: Path) -> ProjectFacts:
         has_workloads=any(map(WORKLOADS.search, benchmarks.values())),
         has_other_benchmarks=not all(map(WORKLOADS.search, benchmarks.values())),
         has_environment=environment_python(root / ENVIRONMENT).exists(),
+        missing_modules=_missing_modules(root, texts, packages),
         unignored_environments=_unignored_environments(
             root, usual=(ENVIRONMENT,) if manager in PLAIN_MANAGERS else ()
         ),
@@ -121,6 +123,22 @@ def _tracked_paths(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name not in ASIDE | {BENCHMARK_FOLDER} and not name.endswith("_tests")
     )
     return tuple(tree.hashes), tuple(sorted(set(packages)))
+
+
+def _missing_modules(
+    root: Path, texts: Mapping[str, str], packages: Collection[str]
+) -> tuple[str, ...]:
+    """Return the modules that packages and benchmarks import and their environment lacks."""
+    python = environment_python(root / ENVIRONMENT)
+    if not python.exists():
+        return ()
+    places = frozenset({BENCHMARK_FOLDER, *packages})
+    measured = {
+        path: text
+        for path, text in texts.items()
+        if PYTEST_BENCHMARK.search(text) or (is_within(path, places) and not is_within(path, ASIDE))
+    }
+    return missing_modules(python, measured, paths=texts)
 
 
 def _unignored_environments(root: Path, *, usual: Iterable[str]) -> tuple[str, ...]:

@@ -57,6 +57,13 @@ def test_a_manager_that_keeps_environments_elsewhere_is_asked_for_its_own(manage
     assert python in sentence
 
 
+def test_missing_modules_are_named_and_the_rest_is_counted():
+    facts = ProjectFacts(has_environment=True, missing_modules=tuple("abcdefgh"))
+    (sentence,) = advice(facts)
+
+    assert "Not in .venv, but imported by your code: a, b, c, d, e, f and 2 more" in sentence
+
+
 def test_a_manager_that_is_not_installed_is_named():
     facts = ProjectFacts(manager=EnvironmentManager.PIXI, has_manager=False)
 

@@ -1,6 +1,7 @@
 """Reads what small repositories are made of."""
 
 import subprocess
+import sys
 from shutil import which
 
 import pytest
@@ -231,6 +232,26 @@ def test_an_environment_beside_the_sources_is_seen(facts_of, tmp_path):
     python.touch()
 
     assert facts_of({"README.md": ""}).has_environment
+
+
+@pytest.mark.slow
+def test_modules_that_the_environment_lacks_are_known(facts_of, tmp_path):
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    files = {
+        "mine/__init__.py": "import absent_a\nimport json\nimport mine.part\n",
+        "mine/tests/test_part.py": "import absent_b\n",
+        "tests/test_speed.py": "import absent_c\n\n\ndef test_a(benchmark): ...\n",
+        "scripts/run.py": "import absent_d\n",
+        "benchmarks/sums.py": "import absent_e\n",
+        ".gitignore": ".venv\n",
+    }
+
+    assert facts_of(files).missing_modules == ("absent_a", "absent_c", "absent_e")
+
+
+def test_without_an_environment_no_module_is_missing(facts_of):
+    assert facts_of({"mine/__init__.py": "import absent_a\n"}).missing_modules == ()
 
 
 def test_a_folder_without_a_commit_tells_what_its_top_folder_holds(tmp_path):
