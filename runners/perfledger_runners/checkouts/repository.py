@@ -148,7 +148,7 @@ class Repository:
         sha = self.resolve(revision).sha
         parent = self._find(f"{sha}^1")
         if not parent:
-            msg = f"{revision!r} ({short_sha(sha)}) has no parent{self._shallow_advice()}"
+            msg = f"the commit {short_sha(sha)} has no parent{self._shallow_advice()}"
             raise UnknownRevisionError(msg)
         return parent
 

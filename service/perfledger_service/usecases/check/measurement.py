@@ -208,8 +208,11 @@ def measure_change(
         + advice
         + workload_plan.notes
         + rules.notes
-        + waiting_notes(os.environ, machine.device, workload_plan.to_measure)
-        + cores.notes
+        + (
+            (*waiting_notes(os.environ, machine.device, workload_plan.to_measure), *cores.notes)
+            if workload_plan.to_measure
+            else ()
+        )
         + allowance.notes
         + history_notes
         + (journal.notes() if journal else ()),

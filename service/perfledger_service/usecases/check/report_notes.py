@@ -114,7 +114,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     waited = _queued_share(bundle, names)
     cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
-        cause = f", steps waited {integer(100 * waited)} % of their time for a core"
+        cause = f"; steps waited {integer(100 * waited)} % of their time for a core"
         advice.append("stop other programs, or reserve cores for the check with taskset")
     has_openmp = any(
         spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads

@@ -59,6 +59,7 @@ def test_the_readme_leads_to_a_comparison(clone):
     report = json.loads(first.stdout)
     assert (first.returncode, report["title"]) == (0, "Nothing to compare yet: 1 new workload")
     assert any("then change something else" in note for note in report["notes"])
+    assert not any("OpenMP" in note or "easured on core" in note for note in report["notes"])
     report = json.loads(second.stdout)
     assert report["base"]["sha"] == git(clone, "rev-parse", "HEAD")
     assert any("has no workloads yet: base is HEAD" in note for note in report["notes"])

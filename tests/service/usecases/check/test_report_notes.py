@@ -106,7 +106,7 @@ def test_noise_under_load_says_so_and_what_to_do(make_bundle):
     (note,) = report_notes(bundle, judge_bundle(bundle))
 
     assert note == (
-        "noise left gpt:step undecided, steps waited 30 % of their time for a core: stop other "
+        "noise left gpt:step undecided; steps waited 30 % of their time for a core: stop other "
         "programs, or reserve cores for the check with taskset; set OMP_NUM_THREADS below the 8 "
         "cores"
     )
@@ -131,7 +131,7 @@ def test_a_change_that_load_may_have_made_says_so_and_what_to_do(make_bundle):
     assert [verdict.outcome for verdict in verdicts] == [Outcome.UNDECIDED]
     assert report_notes(bundle, verdicts) == (
         (
-            "noise left gpt:step undecided, steps waited 36 % of their time for a core: stop other "
+            "noise left gpt:step undecided; steps waited 36 % of their time for a core: stop other "
             "programs, or reserve cores for the check with taskset"
         ),
     )
