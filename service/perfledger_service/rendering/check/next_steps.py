@@ -158,13 +158,14 @@ def _not_measured_steps(report: Report, rows: Sequence[VerdictTableRow]) -> Next
 
 
 def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> Failure | None:
-    """Return why the deciding result was not measured, None if it was or the reason is unknown.
+    """Return the failure that the report names first, base's before head's.
 
-    Base's reason comes first, as in the report.
+    None if the deciding result was measured, or if nobody knows why not.
     """
     if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
         return None
-    failures = (one for one in report.failures if one.workload == rows[0].workload)
+    names = [row.workload for row in verdict_rows.failure_rows(report)][:1]
+    failures = (one for one in report.failures if one.workload in names)
     return min(failures, key=lambda one: tuple(Side).index(one.side), default=None)
 
 

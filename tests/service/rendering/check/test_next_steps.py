@@ -215,9 +215,13 @@ def test_advice_is_about_the_reason_that_the_report_names_first(reports):
     report = reports["not_measured"]
     head = replace(report.failures[0], side=Side.HEAD, why=FailureReason.IN_USE)
     base = replace(head, side=Side.BASE, why=FailureReason.RAISED)
+    first = replace(base, workload="a:first", why=FailureReason.BUDGET)
 
     assert steps_of(replace(report, failures=(head, base))).sentences == (
         "fix the error: the end of its log is in the report",
+    )
+    assert steps_of(replace(report, failures=(first, base))).sentences == (
+        "raise budget, or measure fewer workloads in one check",
     )
 
 
