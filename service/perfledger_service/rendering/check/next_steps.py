@@ -41,6 +41,9 @@ _MARGIN_DIGITS = 1  # of a per cent
 # Nobody who judges by a margin of some per cent would accept a larger one.
 _MAX_ADVISED_MARGIN = 0.1
 _ROUNDING = 1e-9  # of a number computed through its logarithm
+_WHEN_QUIET = "repeat it when the machine is quiet"
+# If more pairs than this are needed beside other programs, it is these that should end.
+_MOST_BESIDE_OTHERS = 100
 _FIRST_USE = "nothing yet: changes that build on this one are compared with it"
 _ONLY_NEW = (
     "compare the same workloads on both sides: keep base's names, listed in the notes, or pass "
@@ -182,7 +185,8 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
     quotes: list[str] = []
     if why.pairs_needed is not None:
         sentence, command = _more_pairs(report, verdict, why.pairs_needed)
-        sentences.append(sentence)
+        is_too_noisy = _is_busy(report) and why.pairs_needed > _MOST_BESIDE_OTHERS
+        sentences += [_WHEN_QUIET, f"otherwise {sentence}"] if is_too_noisy else [sentence]
         typed += [command] * bool(command)
     if why.decided_by in {DecidedBy.NOISE, DecidedBy.LOAD, DecidedBy.KERNEL_WINDOWS}:
         for text, quote in _quieter(report):
@@ -199,12 +203,16 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
     return NextSteps(tuple(sentences), (*typed, _DOCTOR), tuple(quotes))
 
 
+def _is_busy(report: Report) -> bool:
+    return any(one.level is FindingLevel.BUSY for one in report.host_findings)
+
+
 def _quieter(report: Report) -> Iterator[tuple[str, str]]:
     """Yield which machine setting adds noise, and how to change it.
 
     Nothing for a busy machine: the top of the report already says so.
     """
-    if any(one.level is FindingLevel.BUSY for one in report.host_findings):
+    if _is_busy(report):
         return
     noisy = (one for one in report.host_findings if one.level is FindingLevel.NOISY and one.advice)
     finding = next(noisy, None)

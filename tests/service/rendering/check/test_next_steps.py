@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
-from perfledger.records import FailureReason, Side
+from perfledger.records import FailureReason, FindingLevel, Side
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.headline import telling_rows
@@ -190,6 +190,20 @@ def test_a_margin_that_nobody_would_set_is_not_advised(reports, make, narrow):
 
     assert sentences
     assert not any("margin = " in one for one in sentences)
+
+
+def test_beside_other_programs_hundreds_of_pairs_are_the_second_choice(reports, make):
+    verdict = make.verdict(
+        make.RESNET, STEP_TIME, Outcome.UNDECIDED, (1.0, 1.002), spread=0.06, pairs=20
+    )
+    report = replace(reports["undecided"], verdicts=(verdict,))
+    busy = replace(report.host_findings[0], level=FindingLevel.BUSY)
+
+    first, second = steps_of(replace(report, host_findings=(busy,))).sentences[:2]
+
+    assert first == "repeat it when the machine is quiet"
+    assert re.match(r"otherwise measure \d{3} pairs: ", second)
+    assert steps_of(replace(report, host_findings=())).sentences[0].startswith("measure ")
 
 
 def test_a_command_with_long_options_is_not_cut_but_pointed_at(reports):
