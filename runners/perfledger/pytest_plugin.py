@@ -245,7 +245,8 @@ class WorkingFolderPlugin:
         for line in table_lines(self._results):
             terminalreporter.write_line(line)
         terminalreporter.write_line(
-            "One process each: `perfledger check --pytest` compares with the base in pairs."
+            "All ran in this process: `perfledger check --pytest` compares with the base, in pairs "
+            "of fresh ones."
         )
 
 
