@@ -26,6 +26,7 @@ from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import PerfledgerError
 from perfledger_service.values.jobs.queued_work import (
+    MAX_LATER_ATTEMPTS,
     QueuedCheck,
     QueuedCommand,
     QueuedNotice,
@@ -60,7 +61,6 @@ ATTEMPTS = 4
 RECORDING_ATTEMPTS = 12
 MAX_PASSES = 100  # of retention in a day; the next day goes on
 MAX_FORGOTTEN = 1000  # records of finished work, at a time
-MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes, unless it waits for GitHub.
 CLOSING_S = 10.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -10,9 +10,11 @@ from sqlalchemy import ColumnElement, case, distinct, func
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
+from perfledger.bundle import CLASS_DEADLINE_S
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.expected_classes import expected_classes, missing_classes
+from perfledger_service.store.heads.reported_progress import progress_of_pull_request
 from perfledger_service.store.heads.uploads import head_of, uploads_of_head
 from perfledger_service.store.imported_history import IS_FAMILY_SERIES, IS_IMPORTED
 from perfledger_service.store.observations import is_attested, select_points
@@ -189,12 +191,17 @@ def upload_counts(session: Session) -> tuple[tuple[str, int, datetime], ...]:
 def pull_request_view(
     session: Session, repository: str, number: int, *, now: datetime
 ) -> PullRequestView:
-    """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
+    """Return a pull request's uploads with their verdicts, and what is measured of it now.
+
+    Raise NotFoundError if there is neither.
+    """
     project = project_named(session, repository)
     uploads = uploads_where(
         session, col(UploadRow.project_id) == project.id, col(UploadRow.pull_request) == number
     )
-    if not uploads:
+    since = now - timedelta(seconds=CLASS_DEADLINE_S)
+    progress = progress_of_pull_request(session, project.id, number, since=since, now=now)
+    if not (uploads or progress):
         where = f"{project.repository}#{number}"
         msg = f"nothing was uploaded for {where} yet: run a check with --upload-url"
         raise NotFoundError(msg)
@@ -202,7 +209,10 @@ def pull_request_view(
         repository=project.repository,
         number=number,
         uploads=tuple(with_verdicts(session, upload) for upload in uploads),
-        missing_classes=_missing_classes(session, upload_by_id(session, uploads[0].id), now=now),
+        missing_classes=_missing_classes(session, upload_by_id(session, uploads[0].id), now=now)
+        if uploads
+        else (),
+        progress=progress,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from perfledger_service.values.report import Conclusion, Report
+from perfledger_service.values.upload_views import ReportedProgress
 
 
 class ClassStatus(StrEnum):
@@ -58,6 +59,7 @@ class ClassReport:
     upload_id: str = ""
     deadline: datetime | None = None
     reason: str = ""  # why it is not measured, or pending again
+    progress: ReportedProgress | None = None  # while a runner measures
 
     @property
     def result(self) -> Report | RemovedReport | None:

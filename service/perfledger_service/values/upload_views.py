@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from perfledger.metrics import WorseDirection
 from perfledger.records import Side
 from perfledger_service.values.storage.retention import Removal
+
+# Without a word of a runner: eight messages of one that sends them every 15 s.
+SILENCE = timedelta(minutes=2)
 
 
 class UploadStatus(StrEnum):
@@ -62,6 +65,25 @@ class MissingClassView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedProgress:
+    """How far a check is on a machine class, and when its runner said so.
+
+    `workload` is the last one that began, `waiting` the number of workloads that need more pairs;
+    `seconds_left` is None before the first pair. It `is_silent` once nothing more has come.
+    """
+
+    machine_class: str
+    stage: str
+    workload: str
+    waiting: int
+    pairs: int
+    max_pairs: int
+    seconds_left: float | None
+    heard_at: datetime
+    is_silent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UploadView:
     """One uploaded bundle with its status."""
 
@@ -83,12 +105,16 @@ class UploadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestView:
-    """A pull request's uploads, newest first, and the classes that the newest head lacks."""
+    """A pull request's uploads, newest first, and the classes that the newest head lacks.
+
+    `progress` is what runners that measure said last, each with the head commit.
+    """
 
     repository: str
     number: int
     uploads: tuple[UploadView, ...]
     missing_classes: tuple[MissingClassView, ...] = ()
+    progress: tuple[tuple[str, ReportedProgress], ...] = ()
 
 
 class SeriesPoint(NamedTuple):

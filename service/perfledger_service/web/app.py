@@ -28,7 +28,7 @@ from perfledger_service.usecases.notices.queue import queue_notices
 from perfledger_service.usecases.notices.stale_prices import queue_price_notices
 from perfledger_service.usecases.review.schedule import ReviewSchedule, due_review
 from perfledger_service.usecases.uploads.followed_heads import POLL_INTERVAL, check_heads
-from perfledger_service.usecases.uploads.machine_classes import unfinished_deadlines
+from perfledger_service.usecases.uploads.machine_classes import silent_work, unfinished_deadlines
 from perfledger_service.usecases.uploads.missed_deliveries import redeliver_missed
 from perfledger_service.usecases.uploads.retry import due_work
 from perfledger_service.usecases.uploads.uploads import unfinished_work
@@ -208,7 +208,9 @@ def _sweep(state: AppState) -> None:
     now = state.now()
     follow_commands(state.engine, public_url=state.public_url, now=now)
     state.workflow.sweep(
-        due_work(state.engine, now=now), commands=unfinished_command_work(state.engine, now=now)
+        due_work(state.engine, now=now),
+        silent_work(state.engine, now=now),
+        unfinished_command_work(state.engine, now=now),
     )
 
 

@@ -6,7 +6,9 @@ headings.
 """
 
 from collections.abc import Sequence
+from math import ceil
 
+from perfledger.time_units import SECONDS_PER_MINUTE
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.comment import (
     LADDER,
@@ -21,7 +23,7 @@ from perfledger_service.rendering.check.comment import (
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.environment import render
-from perfledger_service.rendering.layout.escape import link
+from perfledger_service.rendering.layout.escape import clean, link
 from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
@@ -29,8 +31,10 @@ from perfledger_service.values.pull_request_report import (
     PullRequestReport,
 )
 from perfledger_service.values.report import Conclusion
+from perfledger_service.values.upload_views import ReportedProgress
 
 PENDING_MARK = "\N{HOURGLASS WITH FLOWING SAND}"
+_MAX_WORKLOAD = 80  # characters of a name
 # The outcome whose mark stands for a conclusion. Verdicts may have been removed, so the mark cannot
 # be derived from them.
 _OUTCOMES: dict[Conclusion | None, Outcome] = {
@@ -142,7 +146,26 @@ def class_sentence(class_report: ClassReport) -> str:
             if class_report.deadline is None:
                 return "pending: its upload is being judged"
             reason = f": {class_report.reason}" if class_report.reason else ""
-            return f"pending until {number_format.moment(class_report.deadline)}{reason}"
+            progress = class_report.progress
+            measured = f"; {progress_sentence(progress)}" if progress else ""
+            return f"pending until {number_format.moment(class_report.deadline)}{reason}{measured}"
+
+
+def progress_sentence(progress: ReportedProgress) -> str:
+    """Return how far a runner says that it is, or that it says nothing more."""
+    heard_at = number_format.moment(progress.heard_at)
+    figures = [f"{progress.pairs} of at most {number_format.quantity(progress.max_pairs, 'pair')}"]
+    if progress.waiting:
+        figures.append(f"{number_format.quantity(progress.waiting, 'workload')} undecided")
+    if progress.workload:
+        figures.append(f"now {clean(progress.workload, limit=_MAX_WORKLOAD)}")
+    if progress.seconds_left is not None:
+        minutes = ceil(progress.seconds_left / SECONDS_PER_MINUTE)
+        figures.append(f"at most {number_format.duration(minutes * SECONDS_PER_MINUTE)} more")
+    state = f"{clean(progress.stage)}, {', '.join(figures)}"
+    if progress.is_silent:
+        return f"no word from the runner since {heard_at}; before: {state}"
+    return f"{state} ({heard_at})"
 
 
 def _mark(class_report: ClassReport) -> str:

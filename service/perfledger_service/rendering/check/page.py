@@ -14,10 +14,11 @@ from typing import Protocol, TypeVar
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
-from perfledger.records import Side
+from perfledger.records import Side, short_sha
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check.acceptance_rows import acceptance_rows
+from perfledger_service.rendering.check.class_sections import progress_sentence
 from perfledger_service.rendering.check.first_screen import FirstScreen, first_screen
 from perfledger_service.rendering.check.headline import telling_rows
 from perfledger_service.rendering.check.kernel_table import kernel_table
@@ -148,6 +149,10 @@ def pull_request_page(
                 number_format.moment(one.deadline),
             )
             for one in view.missing_classes
+        ],
+        measuring=[
+            (short_sha(sha), stored_verdict_rows.device(one.machine_class), progress_sentence(one))
+            for sha, one in view.progress
         ],
     )
 

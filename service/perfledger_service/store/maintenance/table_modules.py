@@ -4,7 +4,7 @@ from perfledger_service.store import former_names
 from perfledger_service.store.comments import tables as comment_tables
 from perfledger_service.store.devices import tables as device_tables
 from perfledger_service.store.events import notice_tables, tables as event_tables
-from perfledger_service.store.heads import merge_groups, pull_request_bases
+from perfledger_service.store.heads import merge_groups, pull_request_bases, reported_progress
 from perfledger_service.store.jobs import tables as job_tables
 from perfledger_service.store.people import tables as people_tables
 from perfledger_service.store.removals import tables as removal_tables
@@ -23,6 +23,7 @@ TABLE_MODULES = (
     people_tables,
     pull_request_bases,
     removal_tables,
+    reported_progress,
     review_tables,
     write_turns,
 )

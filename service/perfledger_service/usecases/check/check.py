@@ -16,7 +16,7 @@ from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.settings.validation import is_showable
-from perfledger_service.usecases.check.announce import announcement_notes
+from perfledger_service.usecases.check.announce import announced_progress, announcement_notes
 from perfledger_service.usecases.check.checkouts import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.journal import open_check_journal
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
@@ -70,11 +70,14 @@ def check(
         settings = configuration.settings
         locks = DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
         with (
+            announced_progress(
+                service, sides, settings, progress, pull_request=request.pull_request
+            ) as announced,
             locks,
             CoreReservation(
                 settings.core_choice(is_stored=may_be_stored(request, service, history, os.environ))
             ) as cores,
-            check_out_revisions(repository, sides, configuration, progress) as site,
+            check_out_revisions(repository, sides, configuration, announced) as site,
             open_check_journal(
                 site,
                 choice=request.choice,
@@ -83,7 +86,14 @@ def check(
             ) as journal,
         ):
             bundle = measure_change(
-                site, request, progress, locks=locks, cores=cores, history=history, journal=journal
+                site,
+                request,
+                announced,
+                locks=locks,
+                cores=cores,
+                history=history,
+                journal=journal,
+                machine_known=announced.measure_on,
             )
             bundle = replace(
                 bundle,
@@ -93,7 +103,7 @@ def check(
             )
             if request.is_resumed:
                 bundle = read_bundle(bundle.to_json().encode())  # saved data may be hostile
-            progress.stage("judging, explaining and pricing")
+            announced.stage("judging, explaining and pricing")
             report = build_report(bundle, today=datetime.now(UTC).date(), is_local=True)
             keep(bundle)
             journal.remove()

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -102,12 +102,12 @@ def measure_change(
     cores: CoreReservation,
     history: UploadTarget | Path | None,
     journal: CheckJournal | None = None,
+    machine_known: Callable[[Machine], None] = lambda _: None,
 ) -> Bundle:
     """Measure and profile both checkouts, taking turns with other checks; return the observations.
 
-    The budget starts here, and whatever still runs at its end is stopped. Pairs are saved in
-    `journal`, and those of an interrupted check are taken from it. Raises UsageError without a
-    workload, or without a price that a limit in money needs.
+    The budget starts here; what still runs at its end is stopped. Pairs are saved in `journal`, and
+    those of an interrupted check are taken from it. Raises UsageError without a workload or price.
     """
     settings, overlay = site.configuration.settings, site.configuration.overlay
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
@@ -118,7 +118,7 @@ def measure_change(
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
-    machine, gpu = _usable_machine(head, workload_plan, settings)
+    machine, gpu = _usable_machine(head, workload_plan, settings, machine_known)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     spent_s = site.harness.clock() - began
     locks.measure_on(machine)
@@ -231,10 +231,14 @@ def measure_change(
 
 
 def _usable_machine(
-    head: Discovery, workload_plan: WorkloadPlan, settings: CheckSettings
+    head: Discovery,
+    workload_plan: WorkloadPlan,
+    settings: CheckSettings,
+    machine_known: Callable[[Machine], None],
 ) -> tuple[Machine, Gpu | None]:
     """Return this machine and its GPU; raise ExcludedDeviceError if they must not be used."""
     machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
+    machine_known(machine)
     refuse_excluded(machine, workload_plan.to_measure, settings.excluded_devices)
     return machine, gpu
 

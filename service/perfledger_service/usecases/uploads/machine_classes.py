@@ -12,8 +12,14 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from perfledger.registration.workload_pattern import is_match
 from perfledger_runners.bundles.validation import MAX_CLASSES
-from perfledger_service.errors import RemovedError, TooManyRequestsError, UsageError
+from perfledger_service.errors import (
+    NotFoundError,
+    RemovedError,
+    TooManyRequestsError,
+    UsageError,
+)
 from perfledger_service.rendering.history.stored_verdict_rows import device
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.store.comments.acceptances import acceptances_of
@@ -27,6 +33,13 @@ from perfledger_service.store.expected_classes import (
     heads_with_deadlines,
     missing_classes,
 )
+from perfledger_service.store.heads.reported_progress import (
+    claim_post,
+    claim_silent_heads,
+    progress_of_head,
+    put_progress,
+    remove_old_progress,
+)
 from perfledger_service.store.heads.uploads import head_of, refused_of_head, uploads_of_head
 from perfledger_service.store.projects import lock_project, project_by_id
 from perfledger_service.store.uploads import (
@@ -35,7 +48,7 @@ from perfledger_service.store.uploads import (
     upload_by_id,
 )
 from perfledger_service.usecases.uploads.reports import UploadReports
-from perfledger_service.values.jobs.queued_work import QueuedCheck
+from perfledger_service.values.jobs.queued_work import MAX_LATER_ATTEMPTS, QueuedCheck
 from perfledger_service.values.pull_request_report import (
     ClassReport,
     ClassStatus,
@@ -44,7 +57,7 @@ from perfledger_service.values.pull_request_report import (
     RemovedReport,
 )
 from perfledger_service.values.report import Conclusion, ExitCode
-from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.values.upload_views import ReportedProgress, UploadStatus
 
 # Most announced heads that are kept. Heads whose deadlines are in the future or passed within the
 # hour, so that one that ends at once counts too; more than any project has pull requests.
@@ -52,6 +65,9 @@ MAX_ANNOUNCED_HEADS = 1000
 ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 # Older deadlines were posted before the service stopped.
 MAX_DEADLINE_AGE = timedelta(days=7)
+# Between posts of a check's progress: GitHub allows an installation 5,000 requests an hour, and a
+# post takes three.
+PROGRESS_POST_INTERVAL = timedelta(minutes=1)
 # Why an upload is refused that another comparison needs.
 OTHER_BASE = (
     "its result compares with another base than the pull request has now: push a commit, or "
@@ -111,6 +127,40 @@ def announce_classes(
     return expected
 
 
+def receive_progress(
+    engine: Engine, head: CheckedHead, progress: ReportedProgress
+) -> tuple[QueuedCheck, ...]:
+    """Store how far a runner is with an announced check; only its last word is kept.
+
+    Returns the check to post: at most one a minute for each head. Raises NotFoundError for a check
+    that nobody announced, and UsageError for too many machine classes.
+    """
+    now = progress.heard_at
+    with write_session(engine) as session:
+        lock_project(session, head.project_id)
+        if not expected_classes(session, head):
+            msg = f"no check of {head.head_sha} is announced: announce it first"
+            raise NotFoundError(msg)
+        remove_old_progress(session, head.project_id, before=now - MAX_DEADLINE_AGE)
+        heard = progress_of_head(session, head, now=now)
+        known_classes = {one.machine_class for one in heard}
+        if len(known_classes | {progress.machine_class}) > MAX_CLASSES:
+            msg = f"more than {MAX_CLASSES} machine classes report progress of one commit"
+            raise UsageError(msg)
+        put_progress(session, head, progress)
+        is_due = claim_post(session, head, before=now - PROGRESS_POST_INTERVAL, now=now)
+        session.commit()
+    return (_post_once(head, now),) if is_due else ()
+
+
+def silent_work(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:
+    """Return the checks to post because their runners send no more progress, once for each."""
+    with write_session(engine) as session:
+        heads = claim_silent_heads(session, now=now)
+        session.commit()
+    return tuple(_post_once(head, now) for head in heads)
+
+
 def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
     """Return the work that is due when the deadlines of an upload's head end."""
     with read_session(engine) as session:
@@ -160,6 +210,11 @@ def work_at(head: CheckedHead, due_at: datetime) -> QueuedCheck:
     )
 
 
+def _post_once(head: CheckedHead, now: datetime) -> QueuedCheck:
+    """Return the queue entry of a post that is not attempted again: the next one says more."""
+    return replace(work_at(head, now), attempt=MAX_LATER_ATTEMPTS)
+
+
 def head_of_work(engine: Engine, check: QueuedCheck) -> CheckedHead:
     """Return the head that a queue entry is about; the repository may have a new name since."""
     with read_session(engine) as session:
@@ -197,8 +252,9 @@ def pull_request_report(
         for upload in newest.values()
     ]
     refused = refused_of_head(session, head, OTHER_BASE, UNPLACED_BASE)
+    heard = progress_of_head(session, head, now=now)
     missing = [
-        _missing(one, refusal=refused[0].reason if refused else "", now=now)
+        _missing(one, heard=heard, refusal=refused[0].reason if refused else "", now=now)
         for one in missing_classes(expected_classes(session, head), newest)
     ]
     result = conclude((*reported, *missing))
@@ -274,7 +330,13 @@ def _class_report(
     )
 
 
-def _missing(expected: ExpectedClass, *, refusal: str, now: datetime) -> ClassReport:
+def _missing(
+    expected: ExpectedClass,
+    *,
+    heard: Sequence[ReportedProgress],
+    refusal: str,
+    now: datetime,
+) -> ClassReport:
     is_over = now >= expected.deadline
     reasons = (_NO_REPORT if is_over else "", refusal)
     return ClassReport(
@@ -282,6 +344,9 @@ def _missing(expected: ExpectedClass, *, refusal: str, now: datetime) -> ClassRe
         status=ClassStatus.NOT_MEASURED if is_over else ClassStatus.PENDING,
         deadline=expected.deadline,
         reason="; ".join(filter(None, reasons)),
+        progress=next(
+            (one for one in heard if is_match(expected.machine_class, one.machine_class)), None
+        ),
     )
 
 

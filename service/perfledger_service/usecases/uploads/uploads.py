@@ -25,6 +25,7 @@ from perfledger_service.store.devices.quarantines import mark_quarantined, quara
 from perfledger_service.store.expected_classes import add_expected_classes
 from perfledger_service.store.former_names import is_former_name
 from perfledger_service.store.gate_checks import add_gate_check
+from perfledger_service.store.heads.reported_progress import remove_progress
 from perfledger_service.store.heads.uploads import head_of
 from perfledger_service.store.imported_history import IS_IMPORTED
 from perfledger_service.store.observations import add_observations, has_room, new_observations
@@ -176,7 +177,6 @@ def judge_upload(
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
         is_in_history = not quarantines_of_upload(session, upload_id)
-    deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
     places = find_places(engine, upload, bundle, commits=commits)
     tests = report.tests if is_in_history else ()
     differences = pair_differences(tests, bundle.machines())
@@ -199,9 +199,7 @@ def judge_upload(
             add_observations(
                 session, observations, project_id=upload.project_id, upload_id=upload_id
             )
-            head = head_of(session, upload)
-            if head is not None:
-                add_expected_classes(session, head, bundle.plan.machine_classes, deadline=deadline)
+            _expect_classes(session, upload, bundle)
             add_gate_check(session, upload, held_s=bundle.held_s, shadow=shadow)
             if upload.sender is not UploadSender.OTHER_RUN:  # code under test could choose them
                 dates = _commit_dates(bundle)
@@ -222,6 +220,15 @@ def judge_upload(
             track_upload(session, upload, bundle, report.verdicts, now=now)
         session.commit()
     return upload.pull_request is not None
+
+
+def _expect_classes(session: Session, upload: StoredUpload, bundle: Bundle) -> None:
+    """Store the classes that have to report with a bundle; its own does not measure any more."""
+    head = head_of(session, upload)
+    if head is not None:
+        deadline = upload.created_at + timedelta(seconds=bundle.plan.class_deadline_s)
+        add_expected_classes(session, head, bundle.plan.machine_classes, deadline=deadline)
+        remove_progress(session, head, upload.machine_class)
 
 
 def fail_upload(engine: Engine, upload_id: str, reason: str) -> CheckedHead | None:

@@ -6,6 +6,8 @@ The engine stores them by name, so `workflows` must know each of these names for
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+MAX_LATER_ATTEMPTS = 100  # of a check to post, a command or a notice: for a day
+
 
 def partition_of(project_id: int, subject: int | str) -> str:
     """Return the partition of a pull request's work, or of a commit without one.

@@ -1,15 +1,23 @@
 """Announcements of real commits to a real service, and to none."""
 
 import socket
+from dataclasses import replace
 
 import pytest
 
+from perfledger.records import Device, Machine, Side
+from perfledger_runners.bundles.check_progress import CheckState, ProgressSender
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.store.database import read_session
 from perfledger_service.store.expected_classes import expected_classes
-from perfledger_service.usecases.check.announce import announce_check, announcement_notes
+from perfledger_service.usecases.check.announce import (
+    AnnouncedProgress,
+    announce_check,
+    announced_progress,
+    announcement_notes,
+)
 from perfledger_service.usecases.check.revisions import resolve_revisions
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.uploads.machine_classes import head_of_work
@@ -118,3 +126,60 @@ def test_a_check_goes_on_with_one_note_where_nobody_answers(history, nobody):
 
 def test_a_check_without_a_service_announces_nothing(history):
     assert notes_of(history, None) == ()
+
+
+class Progress:
+    """A listener that remembers what it was told."""
+
+    def __init__(self):
+        self.events = []
+
+    def stage(self, name):
+        self.events.append(name)
+
+    def measuring(self, workload, side, pair):
+        self.events.append((workload, side, pair))
+
+    def pair_done(self, *, pairs, waiting, seconds_left):
+        self.events.append((pairs, waiting, seconds_left))
+
+
+def measure(announced):
+    announced.stage("measuring")
+    announced.measure_on(Machine(device=Device.CPU, model="Test CPU"))
+    announced.measuring("gpt:step", Side.HEAD, 2)
+    announced.pair_done(pairs=3, waiting=2, seconds_left=90.0)
+
+
+EVENTS = ["measuring", ("gpt:step", Side.HEAD, 2), (3, 2, 90.0)]
+
+
+def test_the_service_is_told_what_the_terminal_is():
+    progress = Progress()
+    state = CheckState(pull_request=7, head_sha="b" * 40, max_pairs=20)
+    sender = ProgressSender(state, lambda _: None)
+    measure(AnnouncedProgress(progress, sender))
+
+    assert progress.events == EVENTS
+    assert sender.state == replace(
+        state,
+        stage="measuring",
+        machine_class="cpu:Test CPU:1",
+        workload="gpt:step",
+        pairs=3,
+        waiting=2,
+        seconds_left=90.0,
+    )
+
+
+@pytest.mark.parametrize("pull_request", [7, None])
+def test_the_terminal_is_told_with_a_service_and_without(history, target, pull_request):
+    sides = resolve_revisions(Repository.open(history.folder), base="main", head="topic")
+    progress = Progress()
+    settings = CheckSettings()
+    with announced_progress(
+        target, sides, settings, progress, pull_request=pull_request
+    ) as announced:
+        measure(announced)
+
+    assert progress.events == EVENTS
