@@ -97,12 +97,15 @@ class CoreTimes:
     """How a step used the cores, in seconds per step: one reading per turn, or one in all.
 
     `elapsed_s` is wall time, of which the step's thread spent `queued_s` in a run queue; helpers
-    are all other threads and the child processes. Empty if the kernel does not report this.
+    are all other threads and the child processes. While the thread was asleep it may have waited
+    for helpers that were in run queues, at most `helper_waits_s`. Empty if the kernel does not
+    report this.
     """
 
     elapsed_s: tuple[float, ...] = ()
     queued_s: tuple[float, ...] = ()
     helpers_s: tuple[float, ...] = ()  # CPU time
+    helper_waits_s: tuple[float, ...] = ()  # empty in older bundles: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

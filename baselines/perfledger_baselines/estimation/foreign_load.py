@@ -5,7 +5,8 @@ CPU: asleep, waiting for data, for another thread or a process. Only the wait in
 be caused by other programs, and not all of it is: a thread may queue behind threads of its own
 process. They run meanwhile, so at most their CPU time of its wait is due to them. What remains of
 the wall time therefore lies between two bounds, which coincide where one thread does all the work.
-Where several do, the bounds are far apart and prove nothing.
+Where several do, the bounds are far apart and prove nothing. A thread that is asleep may wait for
+helpers that are in run queues: that wait, too, may be due to other programs or not.
 """
 
 import math
@@ -21,7 +22,11 @@ from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_turns
 
-# Rows: seconds elapsed, queued and of helpers; a column for each reading.
+# Part of its time off the run queue in which a step's thread surely works itself. A step that only
+# waits for helpers still has a lower bound.
+MIN_OWN_PART = 1e-3
+# Rows: seconds elapsed, queued, of helpers, and of waits for helpers in run queues; a column for
+# each reading.
 _Columns = FloatArray
 
 
@@ -108,23 +113,31 @@ def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | Non
 
 
 def _columns(times: CoreTimes) -> _Columns:
-    return np.array([times.elapsed_s, times.queued_s, times.helpers_s], dtype=np.float64)
+    helper_waits_s = times.helper_waits_s or (0.0,) * len(times.elapsed_s)
+    rows = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s)
+    return np.array(rows, dtype=np.float64)
 
 
 def _bounds(columns: _Columns) -> tuple[FloatArray, FloatArray]:
     """Return the shortest and the longest that the wall time can be without other programs."""
-    elapsed_s, queued_s, _ = columns
-    return elapsed_s - queued_s, elapsed_s - _foreign_waits(columns)
+    elapsed_s, queued_s, helpers_s, helper_waits_s = columns
+    own_s = elapsed_s - queued_s
+    least: FloatArray = np.maximum(own_s - helper_waits_s, MIN_OWN_PART * own_s)
+    # The helpers whose waits are known may not be those that the thread waited for.
+    return least, elapsed_s - np.maximum(queued_s - helpers_s, 0.0)
 
 
 def _waits_s(columns: _Columns) -> tuple[float, float, float]:
     """Return the seconds of the readings, of their waits, and of those for other programs."""
-    elapsed_s, queued_s, _ = columns
+    elapsed_s, queued_s, _, _ = columns
     return math.fsum(elapsed_s), math.fsum(queued_s), math.fsum(_foreign_waits(columns))
 
 
 def _foreign_waits(columns: _Columns) -> FloatArray:
     """Return the least wait for other programs: a process's own threads ran during the rest."""
-    _, queued_s, helpers_s = columns
-    waits: FloatArray = np.maximum(queued_s - helpers_s, 0.0)
+    elapsed_s, queued_s, helpers_s, helper_waits_s = columns
+    own_s = elapsed_s - queued_s - helper_waits_s + helpers_s
+    waits: FloatArray = np.maximum.reduce(
+        [queued_s - helpers_s, helper_waits_s - own_s, np.zeros_like(queued_s)]
+    )
     return waits

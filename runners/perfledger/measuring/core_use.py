@@ -18,6 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
+from perfledger.measuring.helper_waits import HelperTimes, HelperWatch
 from perfledger.measuring.thread_waits import ThreadWaits
 from perfledger.meters import child_processes
 from perfledger.meters.child_processes import ThreadTimes
@@ -174,7 +175,7 @@ class CoreWatch:
         self._pauses, self._paused_cpu_s, self._paused_s = 0, 0.0, 0.0
         self._others_cpu_s = 0.0  # since the ends of blocks, without the harness's own
         self._block_end = (0.0, 0.0)  # CPU times of the processes and of this thread
-        self._waits = ThreadWaits()
+        self._waits, self._helpers = ThreadWaits(), HelperWatch(host.threads)
         self._is_watched, self._began_s, self._read_s = True, 0.0, 0.0
 
     @contextmanager
@@ -192,7 +193,8 @@ class CoreWatch:
         if self._pauses % 2 == 0:
             self._is_watched = self._read_s <= READING_SHARE * (watched_from - self._began_s)
         self._pauses += 1
-        before = self._host.threads() if self._is_watched else _no_threads()
+        before = self._host.threads() if self._is_watched else None
+        self._helpers.end_block(before)
         wall, own_cpu, cpu = self._host.wall(), self._host.thread(), self._host.cpu()
         yield
         used_s, own_s = self._host.cpu() - cpu, self._host.thread() - own_cpu
@@ -200,8 +202,10 @@ class CoreWatch:
         self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
         until = self._host.wall()
         self._paused_s += until - wall
-        if self._is_watched:
-            self._waits.add(before, self._host.threads(), until - watched_from)
+        after = self._host.threads() if self._is_watched else None
+        self._helpers.end_pause(after)
+        if before is not None and after is not None:
+            self._waits.add(before, after, until - watched_from)
             self._read_s += self._host.wall() - until + wall - watched_from
         ended_cpu, ended_own = self._block_end
         others_s = self._host.cpu() - ended_cpu - (self._host.thread() - ended_own)
@@ -212,6 +216,7 @@ class CoreWatch:
     def block(self, steps: int) -> Generator[None]:
         """Watch a block of `steps` steps: a turn, or what is timed between two checks."""
         host = self._host
+        self._helpers.begin_block()
         # A read of a file lets other threads of Python run, so the run queue comes last: what they
         # do after the last step is leftover work.
         early = self._queue_reading()
@@ -258,7 +263,10 @@ class CoreWatch:
         total = self._sum()
         used = 0.0 if math.isnan(total.cpu) else total.cpu
         active = min(1.0, used / (total.elapsed * self._host.cores()))
-        blocks = self._blocks if turns else [total]
+        helpers = self._helpers.blocks()
+        blocks, waits_s = self._blocks, list(map(_helper_wait_s, self._blocks, helpers))
+        if not turns:
+            blocks, waits_s = [total], [math.fsum(waits_s)]
         # The median turn counts: a wait for a core between two steps is not the harness's work.
         timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
         is_long = median(readings_s) >= LONG_READING_S
@@ -268,7 +276,8 @@ class CoreWatch:
         ]
         step = self._host.clock_step()
         if _is_too_coarse(step, blocks):
-            blocks = [total]  # the clock may be fine enough for all turns together
+            # The clock may be fine enough for all turns together.
+            blocks, waits_s = [total], [math.fsum(waits_s)]
         if math.isnan(total.cpu):
             flaw = NO_CHILDREN
         elif median(shares) < MIN_TIMED_SHARE:
@@ -283,12 +292,13 @@ class CoreWatch:
         if flaw:
             # The waits of short steps are known, though not which CPU time is the harness's.
             is_short = flaw == TOO_SHORT
-            times = _core_times(blocks, timed_share=median(shares)) if is_short else CoreTimes()
+            share = median(shares)
+            times = _core_times(blocks, waits_s, timed_share=share) if is_short else CoreTimes()
             return replace(use, left_out={flaw: len(turns) or 1}, times=times)
         return replace(
             use,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
-            times=_core_times(blocks),
+            times=_core_times(blocks, waits_s),
         )
 
     def _paused_cores(self) -> float | None:
@@ -335,7 +345,18 @@ def _is_too_coarse(clock_step_s: float, blocks: Sequence[_Block]) -> bool:
     return any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks)
 
 
-def _core_times(blocks: Sequence[_Block], *, timed_share: float = 1.0) -> CoreTimes:
+def _helper_wait_s(block: _Block, helpers: HelperTimes | None) -> float:
+    """Return the most that a block's steps may have waited for helpers in run queues."""
+    asleep_s = max(0.0, block.elapsed - max(block.queued, 0.0) - block.thread)
+    if helpers is None:
+        return asleep_s
+    used_s = max(0.0, block.cpu - block.thread)
+    return helpers.step_wait_s(used_s=used_s, asleep_s=asleep_s, elapsed_s=block.elapsed)
+
+
+def _core_times(
+    blocks: Sequence[_Block], helper_waits_s: Sequence[float], *, timed_share: float = 1.0
+) -> CoreTimes:
     """Return the times of blocks, of which this share without the waits is that of steps."""
     if any(math.isnan(block.queued) for block in blocks):
         return CoreTimes()
@@ -347,6 +368,10 @@ def _core_times(blocks: Sequence[_Block], *, timed_share: float = 1.0) -> CoreTi
         ),
         queued_s=tuple(wait_s / block.steps for block, wait_s in zip(blocks, waits_s, strict=True)),
         helpers_s=tuple(max(block.cpu - block.thread, 0.0) / block.steps for block in blocks),
+        helper_waits_s=tuple(
+            timed_share * wait_s / block.steps
+            for block, wait_s in zip(blocks, helper_waits_s, strict=True)
+        ),
     )
 
 

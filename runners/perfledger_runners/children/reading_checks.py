@@ -13,6 +13,7 @@ from perfledger.records import CoreTimes, MemoryReadings
 MAX_READING = 3.4e38
 MAX_STEPS = 2**53  # larger counts are not exact as floats
 ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
+ROUNDING = 1e-9  # of a sum of two parts, relative to the whole
 
 
 def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
@@ -34,15 +35,19 @@ def are_possible(times: CoreTimes, *, readings: int, turns: int) -> bool:
     """Return whether there are as many core times as readings of CPU time, or none.
 
     Without such readings, because the steps are too short, there is one for each turn, or one in
-    all. A step cannot wait longer than it takes.
+    all. A step cannot wait longer than it takes. Older bundles lack the waits for helpers.
     """
-    columns = (times.elapsed_s, times.queued_s, times.helpers_s)
+    helper_waits_s = times.helper_waits_s or (0.0,) * len(times.elapsed_s)
+    columns = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s)
     counts = (0, readings) if readings else (0, 1, turns)
     if {len(column) for column in columns} not in [{count} for count in counts]:
         return False
     is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
-    waits = zip(times.queued_s, times.elapsed_s, strict=True)
-    return is_number and all(queued <= elapsed for queued, elapsed in waits)
+    waits = zip(times.queued_s, helper_waits_s, times.elapsed_s, strict=True)
+    return is_number and all(
+        queued <= elapsed and queued + waited <= elapsed * (1 + ROUNDING)
+        for queued, waited, elapsed in waits
+    )
 
 
 def are_places(places: Sequence[int], *, devices: int) -> bool:

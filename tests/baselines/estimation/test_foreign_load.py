@@ -20,15 +20,20 @@ shares = st.floats(0.0, 0.95)
 
 @pytest.fixture(scope="session")
 def run_of(build):
-    def run_of(elapsed, queued=0.0, helpers=0.0, *, turns=TURNS, side=Side.BASE):
+    def run_of(elapsed, queued=0.0, helpers=0.0, helper_waits=0.0, *, turns=TURNS, side=Side.BASE):
         columns = [
             tuple(value) if isinstance(value, list) else (value,) * turns
-            for value in (elapsed, queued, helpers)
+            for value in (elapsed, queued, helpers, helper_waits)
         ]
         return replace(
             build.run(side=side, step_time_p50=columns[0]),
             turns=(1,) * turns,
-            core_times=CoreTimes(elapsed_s=columns[0], queued_s=columns[1], helpers_s=columns[2]),
+            core_times=CoreTimes(
+                elapsed_s=columns[0],
+                queued_s=columns[1],
+                helpers_s=columns[2],
+                helper_waits_s=columns[3],
+            ),
         )
 
     return run_of
@@ -60,10 +65,47 @@ def test_a_wait_behind_own_threads_may_be_no_other_programs_doing(run_of):
     assert difference.high == pytest.approx(math.log(1.75))
 
 
-@given(st.lists(st.tuples(shares, st.floats(0, 3)), min_size=2 * TURNS, max_size=2 * TURNS))
+def test_a_wait_for_a_helper_in_a_run_queue_may_be_other_programs_doing(run_of):
+    base, head = run_of(1.0), run_of(1.5, 0.0, 0.5, 0.75)
+
+    difference = unqueued_difference(base, head)
+
+    assert difference.low == pytest.approx(math.log(0.75))
+    assert difference.high == pytest.approx(math.log(1.5))
+    assert difference.foreign_share == 0.0  # helpers ran half a second, the thread three quarters
+
+
+def test_a_step_that_only_waits_for_helpers_has_bounds(run_of):
+    waiting = run_of(2.0, 0.0, 0.5, 2.0)
+
+    difference = unqueued_difference(run_of(1.0), waiting)
+
+    assert difference.low == pytest.approx(math.log(2e-3))
+    assert difference.foreign_share == pytest.approx(1.5 / 3.0)
+
+
+def test_waits_for_helpers_are_unknown_in_older_bundles_and_do_not_count(run_of):
+    base, head = run_of(1.0), run_of(1.5, 0.0, 0.5, 0.75)
+    older = replace(head, core_times=replace(head.core_times, helper_waits_s=()))
+
+    assert unqueued_difference(base, older).low == pytest.approx(math.log(1.5))
+
+
+@given(
+    st.lists(
+        st.tuples(shares, st.floats(0, 3), st.floats(0, 1)),
+        min_size=2 * TURNS,
+        max_size=2 * TURNS,
+    )
+)
 def test_the_bounds_enclose_and_swap_with_the_sides(run_of, sample):
     base, head = (
-        run_of([1.0] * TURNS, [share for share, _ in part], [helpers for _, helpers in part])
+        run_of(
+            [1.0] * TURNS,
+            [share for share, _, _ in part],
+            [helpers for _, helpers, _ in part],
+            [(1.0 - share) * asleep for share, _, asleep in part],
+        )
         for part in (sample[:TURNS], sample[TURNS:])
     )
 

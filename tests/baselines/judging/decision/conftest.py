@@ -38,6 +38,7 @@ def verdicts_of(build):
                 elapsed_s=tuple(elapsed.tolist()),
                 queued_s=tuple(queued.tolist()),
                 helpers_s=tuple(helpers.tolist()),
+                helper_waits_s=tuple(np.minimum(off, step.helper_wait).tolist()),
             ),
         )
 

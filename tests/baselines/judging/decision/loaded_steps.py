@@ -14,3 +14,4 @@ class Step:
     helpers: float = 0.0
     off: float = 0.0
     own_queue: float = 0.0  # behind its own process's threads, as far as they run, and others
+    helper_wait: float = 0.0  # of the time off the CPU: at most so long for helpers in run queues

@@ -101,6 +101,31 @@ def test_beside_load_a_change_that_more_than_wall_time_shows_counts(
     assert verdicts_of(base, head, load=0.0)[STEP_TIME].outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("helper_wait", "outcome"),
+    [
+        pytest.param(0.0, Outcome.REGRESSED, id="asleep"),
+        pytest.param(0.03, Outcome.UNDECIDED, id="for a helper without a core"),
+        pytest.param(0.001, Outcome.REGRESSED, id="hardly for a helper"),
+    ],
+)
+def test_a_wait_for_a_helper_that_waits_for_a_core_is_no_regression(
+    verdicts_of, helper_wait, outcome
+):
+    half = Step(cpu=0.015, helpers=0.015, off=0.03, helper_wait=helper_wait)
+
+    assert verdicts_of(Step(), half, load=0.1)[STEP_TIME].outcome is outcome
+
+
+def test_beside_load_more_work_of_helpers_is_a_regression(verdicts_of):
+    base = Step(cpu=0.005, helpers=0.015, off=0.03, helper_wait=0.015)
+    head = Step(cpu=0.005, helpers=0.03, off=0.06, helper_wait=0.03)
+
+    assert Outcome.REGRESSED in {
+        verdict.outcome for verdict in verdicts_of(base, head, load=0.1).values()
+    }
+
+
 def test_more_cpu_time_is_no_trade_for_a_wait_that_only_base_had(verdicts_of):
     verdicts = verdicts_of(UNLUCKY, Step(cpu=0.033), load=0.1)
 

@@ -1,5 +1,7 @@
 """Threads that work or wait for a core between two turns."""
 
+from itertools import chain
+
 import pytest
 
 from perfledger.measuring.core_use import CoreWatch, HostProbe
@@ -12,7 +14,7 @@ def paused_cores(times, *, cpu_s=(0.0,), pauses_s=(1.0,), reading_s=0.0):
     `times` are those of its threads, reading by reading.
     """
     now = dict.fromkeys(("wall", "cpu"), 0.0)
-    readings = iter(times)
+    readings = chain([{}], times)  # the first before the turn
 
     def threads():
         now["wall"] += reading_s
