@@ -141,6 +141,8 @@ def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDo
         yield GainDoubt(reason, LARGE_GAIN)
     if reason := _count_doubt(bundle, workload):
         yield GainDoubt(reason, HUGE_GAIN if reason == UNCOUNTABLE else LARGE_GAIN)
+    if reason := _lost_numbers(pairs):
+        yield GainDoubt(reason, LARGE_GAIN)
     if not _first_count(_counts(bundle, workload, Side.BASE)) and (
         reason := _unexamined_part(pairs)
     ):
@@ -162,7 +164,9 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
         if gain > HUGE_GAIN:
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
-            doubt = _less_work(bundle, name, gain) or _lost_numbers(pairs.get(name, {}))
+            doubt = _less_work(bundle, name, gain)
+            if lost := _lost_numbers(pairs.get(name, {})):
+                doubt = doubt or f"{lost}: check that it still does all that base's does"
             doubt = doubt or _unexamined_part(pairs.get(name, {}))
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
@@ -198,7 +202,7 @@ def _lost_numbers(pairs: Pairs) -> str:
     base, head = (_states(pairs, side) for side in Side)
     if base != {ResultState.FINITE} or head != {ResultState.UNKNOWN}:
         return ""
-    return "its step no longer returns numbers: check that it still does all that base's does"
+    return "its step no longer returns numbers"
 
 
 def _unexamined_part(pairs: Pairs) -> str:

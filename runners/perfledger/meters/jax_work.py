@@ -16,6 +16,7 @@ from typing import Any, cast
 from perfledger import step_work
 from perfledger.failure_reason import error_line
 from perfledger.meters.foreign_arrays import foreign_arrays
+from perfledger.rounding import percentage
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
@@ -23,6 +24,7 @@ from perfledger.workload import Step
 # its operations one by one: compiling each alone takes about ten milliseconds.
 MAX_PROGRAMS = 300
 MAX_TARGET = 300  # characters of a custom call's name
+MAX_CONSTANT_WORK = 0.1  # share of a program's FLOPs: masks and tables of positions are less
 
 LOWERED_PROGRAM = "XLA cost analysis of the program as written"
 COMPILED_PROGRAM = "XLA cost analysis of the compiled program"
@@ -83,6 +85,7 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
     limits |= dict.fromkeys(limit for program in programs for limit in _limits(program.jaxpr.jaxpr))
     try:
         built = [_compile(jax, core, program) for program in programs]
+        limits |= dict.fromkeys(_constant_limits(jax, core, programs, built))
     except Exception as error:  # a boundary: JAX may reject a program that it would run otherwise
         return StepWork(
             limits=(*limits, f"one of its programs cannot be compiled alone: {error_line(error)}")
@@ -119,7 +122,8 @@ class _Program:
     """One program with all of its inputs as arguments, and its runs per step."""
 
     jaxpr: Foreign  # closed
-    donated: tuple[int, ...]
+    constants: int = 0  # the first arguments
+    donated: tuple[int, ...] = ()
     runs: int = 0
 
 
@@ -146,7 +150,7 @@ def _programs(core: Foreign, jaxpr: Foreign) -> list[_Program]:
             opened, constants = _with_constant_arguments(core, closed)
             donated = enumerate(equation.params.get("donated_invars", ()) if is_jitted else ())
             places = tuple(constants + place for place, is_donated in donated if is_donated)
-            programs[key] = _Program(jaxpr=opened, donated=places)
+            programs[key] = _Program(jaxpr=opened, constants=constants, donated=places)
         programs[key].runs += 1
         if len(programs) > MAX_PROGRAMS:
             break
@@ -156,15 +160,18 @@ def _programs(core: Foreign, jaxpr: Foreign) -> list[_Program]:
 def _single_program(core: Foreign, jaxpr: Foreign, equation: Foreign) -> Foreign:
     """Return the program of a single operation outside a jitted function."""
     inputs = dict.fromkeys(each for each in equation.invars if not hasattr(each, "val"))
-    outputs = [each for each in equation.outvars if type(each).__name__ != "DropVar"]
     alone = jaxpr.replace(
         constvars=[],
         invars=list(inputs),
-        outvars=outputs,
+        outvars=_outputs(equation),
         eqns=[equation],
         effects=equation.effects,
     )
     return core.ClosedJaxpr(alone, [])
+
+
+def _outputs(equation: Foreign) -> list[Foreign]:
+    return [each for each in equation.outvars if type(each).__name__ != "DropVar"]
 
 
 def _with_constant_arguments(core: Foreign, closed: Foreign) -> tuple[Foreign, int]:
@@ -175,6 +182,53 @@ def _with_constant_arguments(core: Foreign, closed: Foreign) -> tuple[Foreign, i
     jaxpr = closed.jaxpr
     arguments = [*jaxpr.constvars, *jaxpr.invars]
     return core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=arguments), []), len(jaxpr.constvars)
+
+
+def _constant_limits(
+    jax: Foreign, core: Foreign, programs: Sequence[_Program], built: Sequence[_CompiledProgram]
+) -> Iterator[str]:
+    """Yield the limit of programs whose work XLA does while compiling, and no step does."""
+    for program, each in zip(programs, built, strict=True):
+        part, flops = _constant_part(core, program), _flops(each)
+        if part is None or not flops:
+            continue
+        share = _flops(_compile(jax, core, _Program(jaxpr=part))) / flops
+        if share > MAX_CONSTANT_WORK:
+            yield (
+                f"XLA does {percentage(share)} of a program's work once, while compiling, as it "
+                "depends on constants alone: pass the arrays as arguments"
+            )
+
+
+def _constant_part(core: Foreign, program: _Program) -> Foreign | None:
+    """Return the part of a program that depends on its constants alone; None if there is none.
+
+    XLA evaluates no loops while compiling.
+    """
+    jaxpr = program.jaxpr.jaxpr
+    constants = list(jaxpr.invars[: program.constants])
+    fixed, equations = set(constants), list[Foreign]()
+    for equation in jaxpr.eqns:
+        is_fixed = all(hasattr(each, "val") or each in fixed for each in equation.invars)
+        if is_fixed and not equation.effects and not _has_loop(equation):
+            equations.append(equation)
+            fixed.update(equation.outvars)
+    outputs = [each for equation in equations for each in _outputs(equation)]
+    if not constants or not outputs:
+        return None
+    part = jaxpr.replace(
+        constvars=[], invars=constants, outvars=outputs, eqns=equations, effects=frozenset()
+    )
+    return core.ClosedJaxpr(part, [])
+
+
+def _has_loop(equation: Foreign) -> bool:
+    is_loop = equation.primitive.name in (_LOOP_WITH_LENGTH, _LOOP)
+    return is_loop or any(map(_has_loop, (each for part in _parts(equation) for each in part.eqns)))
+
+
+def _flops(program: _CompiledProgram) -> float:
+    return sum(value for (name, _), value in program.costs.items() if name == "flops")
 
 
 def _compile(jax: Foreign, core: Foreign, program: _Program) -> _CompiledProgram:

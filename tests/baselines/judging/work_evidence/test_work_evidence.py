@@ -225,6 +225,20 @@ def test_a_large_gain_with_a_result_that_is_not_examined_whole_needs_counts(
     assert outcome(bundle) == expected
 
 
+@pytest.mark.parametrize(
+    ("ratio", "expected"), [(0.45, Outcome.NOT_MEASURED), (0.6, Outcome.IMPROVED)]
+)
+def test_a_large_gain_of_a_step_that_no_longer_returns_numbers_is_unproven(
+    checked, ratio, expected
+):
+    """Its arrays may have no data, as on torch's device "meta", whose operators are counted."""
+    counts = ([count(FLOPS, 1e9)], [count(FLOPS, 1e9)])
+    bundle = checked(ratio=ratio, counts=counts, head=StepEvidence())
+
+    assert outcome(bundle) is expected
+    assert outcome(checked(ratio=ratio, counts=counts)) is Outcome.IMPROVED
+
+
 def test_a_nan_is_doubted_even_if_base_was_not_examined_whole(checked):
     head = StepEvidence(result=ResultState.NOT_FINITE)
 

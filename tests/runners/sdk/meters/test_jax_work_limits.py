@@ -102,6 +102,42 @@ def test_a_loop_whose_end_is_not_known_is_a_limit(jax, count):
     assert incomplete(found_count) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constant_products", "share"),
+    [
+        pytest.param(1, "100 %", id="nothing else"),
+        pytest.param(2, "50 %", id="a part"),
+    ],
+)
+def test_work_on_constants_alone_is_done_while_compiling(jax, count, constant_products, share):
+    x = jax.numpy.ones((SIZE, SIZE))
+    folded = jax.jit(lambda b: (x @ x) if constant_products == 1 else (x @ x) @ b)
+
+    found_count = count(lambda: folded(x))
+
+    (limit,) = found_count.limits
+    assert limit == (
+        f"XLA does {share} of a program's work once, while compiling, as it depends on constants "
+        "alone: pass the arrays as arguments"
+    )
+    assert step_work.FLOPS in incomplete(found_count)
+
+
+@pytest.mark.slow
+def test_masks_tables_and_loops_on_constants_keep_a_count_complete(jax, count):
+    x, table = jax.numpy.ones((SIZE, SIZE)), jax.numpy.ones((SIZE, SIZE))
+
+    def model(a):
+        mask = jax.numpy.tril(jax.numpy.ones((SIZE, SIZE)))
+        looped, _ = jax.lax.scan(lambda b, _: (b @ b, None), table, length=4)
+        return (a @ a) * mask + table.cumsum(0) + looped
+
+    found_count = count(lambda: jax.jit(model)(x))
+
+    assert incomplete(found_count) == set(), found_count.limits
+
+
 def foreign(found_count):
     return [limit for limit in found_count.limits if limit.startswith("the work of libraries")]
 
