@@ -19,7 +19,8 @@ class Separation:
 
     The workloads of one of `files` run in forks of a process that imports this file first. Where
     that does not help either, each of `workloads` has a process of its own, without forks. Those
-    `in_turn` run on one side after the other, because one side fails while the other one runs.
+    `in_turn` run on one side after the other: one side fails while the other one runs, or both work
+    on while the other one has its turn.
     """
 
     files: Mapping[str, str] = field(default_factory=dict[str, str])

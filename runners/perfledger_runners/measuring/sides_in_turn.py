@@ -1,14 +1,17 @@
-"""Measures the sides one after the other if one of them fails while the other one runs.
+"""Measures the sides one after the other where they cannot take turns.
 
 Base and head of a workload run at the same time on a CPU. What only one process can have, such as a
 fixed port, a lock or a file of a fixed name, then makes one side fail, or wait for the other one
-forever, and no commit is to blame.
+forever, and no commit is to blame. And the workers of a data loader prepare batches while the other
+side takes its turn: steps would find them ready, however slow the workers are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from statistics import median
 
-from perfledger.records import Failure, FailureReason
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Failure, FailureReason, Run
 from perfledger_runners.children.limit_watch import WAITED
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 from perfledger_runners.safe_text import clean_text
@@ -28,6 +31,10 @@ OF_OTHER_SIDE = frozenset(
 # Reasons of a process that may have waited for what the other one has.
 OF_WAITING = frozenset({FailureReason.IN_USE, FailureReason.HUNG})
 MAX_REASON = 200  # characters
+# Work between turns, as a share of base's steps. Less hardly helps them, and other workloads leave
+# a ten thousandth.
+MIN_AHEAD = 0.1
+AHEAD = "its threads or processes work on between turns, as those of a data loader do"
 NO_TIME = (
     "the sides ran at the same time: it may need what {} has, and the budget has no time to run one"
     " side after the other: raise the budget"
@@ -41,26 +48,29 @@ MeasureInTurn = Callable[[tuple[str, ...], int], MeasuredPair]
 def measured_in_turn(
     measured: MeasuredPair, again: MeasureInTurn, *, seconds_left: float
 ) -> MeasuredPair:
-    """Return a pair in which workloads that the other side may have made fail ran in turn.
+    """Return a pair whose workloads that cannot take turns were measured one side after the other.
 
-    A workload that fails again has failed by itself, as the second try says: in the first one the
-    other side may have hidden why. There is no second try beyond the time left.
+    Either side may have made the other one fail, or works ahead. A workload that fails again has
+    failed by itself, as the second try says: in the first one the other side may have hidden why.
+    There is no second try beyond the time left.
     """
-    failures = _of_one_side(measured)
-    if not failures:
+    failures, ahead = _of_one_side(measured), _working_ahead(measured)
+    if not failures and not ahead:
         return measured
-    if sum(measured.seconds.get(name, 0.0) for name in failures) >= seconds_left:
+    if sum(measured.seconds.get(name, 0.0) for name in (*failures, *ahead)) >= seconds_left:
         alone = failures.values()
         noted = (_without_time(each) if each in alone else each for each in measured.failures)
         return replace(measured, failures=tuple(noted))
-    newer = again(tuple(failures), measured.processes)
+    newer = again((*failures, *ahead), measured.processes)
     names = {base.workload for base, _ in newer.complete()}
-    reasons = {name: _reason(failures[name]) for name in failures if name in names}
+    all_reasons = {**dict.fromkeys(ahead, AHEAD), **_reasons(failures)}
+    reasons = {name: reason for name, reason in all_reasons.items() if name in names}
     # Without an end of its own, a second try says nothing, unless the first one was only a guess.
     settled_names = names | {
         each.workload
         for each in newer.failures
-        if each.why is not FailureReason.BUDGET or _waits(failures[each.workload])
+        if each.workload in failures
+        and (each.why is not FailureReason.BUDGET or _waits(failures[each.workload]))
     }
     return replace(
         measured,
@@ -104,6 +114,20 @@ def _of_one_side(measured: MeasuredPair) -> dict[str, Failure]:
     }
 
 
+def _working_ahead(measured: MeasuredPair) -> tuple[str, ...]:
+    """Return the workloads whose base leaves much work to threads or processes between turns.
+
+    Where only head does, its steps may return too early, which the judge finds.
+    """
+    return tuple(base.workload for base, _ in measured.complete() if _share_ahead(base) > MIN_AHEAD)
+
+
+def _share_ahead(run: Run) -> float:
+    times, left_s = run.samples.get(STEP_TIME.name, ()), run.evidence.leftover_s
+    step_s = median(times) if times else 0.0
+    return left_s / step_s if run.turns and left_s is not None and step_s > 0 else 0.0
+
+
 def _waits(failure: Failure) -> bool:
     """Return whether a side was ended because it waited, and not by itself."""
     return failure.why is FailureReason.IN_USE and failure.detail.startswith(WAITED)
@@ -117,6 +141,10 @@ def _without_time(failure: Failure) -> Failure:
     # Without a second try, a wait for the other side remains a guess.
     why = FailureReason.HUNG if _waits(failure) else failure.why
     return replace(failure, why=why, detail=detail)
+
+
+def _reasons(failures: Mapping[str, Failure]) -> dict[str, str]:
+    return {name: _reason(failure) for name, failure in failures.items()}
 
 
 def _reason(failure: Failure) -> str:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from perfledger.records import Failure, FailureReason, Framework, Run, Side, WorkloadSpec
+from perfledger.step_evidence import StepEvidence
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 from perfledger_runners.measuring.paired_runs import measure_pairs
-from perfledger_runners.measuring.sides_in_turn import measured_in_turn
+from perfledger_runners.measuring.sides_in_turn import AHEAD, measured_in_turn
 
 # A socket's name is free again as soon as its process has ended; a port may stay in use.
 EXCLUSIVE = """
@@ -241,3 +242,50 @@ def test_a_side_that_lacks_what_a_failed_one_had_has_not_failed():
     measured = measured_in_turn(pair(run_sides=(), failed=both), lambda *_: alone, seconds_left=9.0)
 
     assert (measured.failures, measured.in_turn) == (alone.failures, {})
+
+
+def left(left_s, *, turns=(1, 1), side=Side.BASE):
+    """Return a pair in which this side leaves work of so many seconds a step of one second."""
+    both_sides = pair(run_sides=tuple(Side), failed=())
+    runs = (
+        replace(
+            run,
+            turns=turns,
+            evidence=StepEvidence(leftover_s=left_s if run.side is side else 0.0),
+        )
+        for run in both_sides.runs
+    )
+    return replace(both_sides, runs=tuple(runs))
+
+
+@pytest.mark.parametrize(
+    ("before", "is_again"),
+    [
+        pytest.param(left(0.2), True, id="base works ahead"),
+        pytest.param(left(0.05), False, id="hardly"),
+        pytest.param(left(0.2, side=Side.HEAD), False, id="head alone does"),
+        pytest.param(left(0.2, turns=()), False, id="no turns"),
+        pytest.param(left(None), False, id="unknown"),
+    ],
+)
+def test_what_base_does_between_turns_decides(before, is_again):
+    in_turn = replace(pair(run_sides=tuple(Side), failed=()), processes=3)
+
+    measured = measured_in_turn(before, lambda *_: in_turn, seconds_left=9.0)
+
+    assert (measured.in_turn == {"w": AHEAD}) == is_again
+    assert measured.runs == (in_turn.runs if is_again else before.runs)
+
+
+def test_without_time_for_a_second_try_a_workload_that_works_ahead_stays_as_it_is():
+    before = left(0.2)
+
+    assert measured_in_turn(before, never_measured, seconds_left=1.0) == before
+
+
+def test_a_second_try_that_fails_changes_nothing_of_a_workload_that_works_ahead():
+    before = left(0.2)
+
+    measured = measured_in_turn(before, lambda *_: pair(), seconds_left=9.0)
+
+    assert (measured.runs, measured.failures, measured.in_turn) == (before.runs, (), {})
