@@ -27,7 +27,7 @@ OTHER_CODE = ("tests", "benchmarks", "examples")
 FULL_NAMES = {
     *("price_list", "price_lists", "price_sheet", "flame_graph", "runner_job", "runner_jobs"),
     *("action_benchmark", "google_benchmark", "pytest_benchmark", "pytorch_benchmark"),
-    *("jax_canaries", "torch_canaries", "changed_workloads", "new_workloads"),
+    *("jax_canaries", "torch_canaries", "workload_files", "new_workloads"),
 }
 SPECIAL_FILES = {"__init__.py", "__main__.py", "conftest.py"}  # their names are given
 FOLDERS = sorted(

@@ -50,9 +50,6 @@ from perfledger_service.usecases.check.checkouts import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import optional_metrics, requests_for_device
 from perfledger_service.usecases.check.journal import CheckJournal
 from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
-from perfledger_service.usecases.check.workloads.changed_workloads import (
-    changed_workload_notes,
-)
 from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
 from perfledger_service.usecases.check.workloads.moved_paths import with_moved_paths
 from perfledger_service.usecases.check.workloads.new_workloads import (
@@ -64,6 +61,7 @@ from perfledger_service.usecases.check.workloads.plan import WorkloadPlan, plan_
 from perfledger_service.usecases.check.workloads.rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.check.workloads.same_code import begin_watch, without_same_code
 from perfledger_service.usecases.check.workloads.work_limits import stop_over_limits
+from perfledger_service.usecases.check.workloads.workload_files import workload_file_notes
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
@@ -197,13 +195,14 @@ def measure_change(
         logs=paired_runs.logs,
         host_findings=(*host_findings, read_fitness_afterwards()) if host_findings else (),
         notes=site.code.notes(base, head)
-        + changed_workload_notes(
+        + workload_file_notes(
             site.code.origin.changed,
             workload_plan.to_measure,
             new=workload_plan.new,
             base=site.requests[Side.BASE],
             head=site.requests[Side.HEAD],
             base_revision=site.sides.base,
+            harness=site.harness,
         )
         + advice
         + workload_plan.notes

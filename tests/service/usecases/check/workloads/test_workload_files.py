@@ -1,10 +1,11 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import Revision, WorkloadSpec
-from perfledger_service.usecases.check.workloads.changed_workloads import changed_workload_notes
+from perfledger_service.usecases.check.workloads.workload_files import workload_file_notes
 
 BASE = Revision(sha="ab" * 20)
 SPEC = WorkloadSpec(id="bench.sums:step", module="bench.sums", function="step")
@@ -16,7 +17,14 @@ def notes(tmp_path):
     """Return a function that writes files with the contents of both sides, None for no file."""
 
     def notes_of(
-        files, *, workloads=(SPEC,), new=(), paths=("bench",), suite=BenchmarkSuite.PERFLEDGER
+        files,
+        *,
+        workloads=(SPEC,),
+        new=(),
+        paths=("bench",),
+        suite=BenchmarkSuite.PERFLEDGER,
+        variables=(),
+        env=(),
     ):
         for side in ("base", "head"):
             (tmp_path / side).mkdir(exist_ok=True)
@@ -30,8 +38,17 @@ def notes(tmp_path):
             command=Command.LIST, root="", repository="", paths=paths, suite=suite
         )
         base, head = (replace(request, root=str(tmp_path / side)) for side in ("base", "head"))
-        return changed_workload_notes(
-            sorted(files), workloads, new=new, base=base, head=head, base_revision=BASE
+        harness = SimpleNamespace(
+            environment=dict.fromkeys(("PATH", *variables), "1"), variable_names=env
+        )
+        return workload_file_notes(
+            sorted(files),
+            workloads,
+            new=new,
+            base=base,
+            head=head,
+            base_revision=BASE,
+            harness=harness,
         )
 
     return notes_of
@@ -75,6 +92,44 @@ def test_what_lies_beside_a_workload_may_change_its_step_too(notes, name, conten
 )
 def test_comments_prose_and_the_product_are_no_warning(notes, name, contents):
     assert notes({name: contents}) == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "source", "count"),
+    [
+        pytest.param("configs/size.txt", 'SIZE = "size.txt"\n', 1, id="by its name"),
+        pytest.param("configs/size.txt", "SIZE = 'configs/size.txt'\n", 1, id="by its path"),
+        pytest.param("configs/size.txt", "# size.txt\n", 0, id="not in quotes"),
+        pytest.param("configs/more_size.txt", 'SIZE = "size.txt"\n', 0, id="a part of its name"),
+        pytest.param("product/size.py", 'SIZE = "size.py"\n', 0, id="code of the product"),
+        pytest.param("notes/size.md", 'SIZE = "size.md"\n', 0, id="prose"),
+    ],
+)
+def test_data_that_a_workloads_file_names_may_change_its_step(notes, changed, source, count):
+    texts = notes({"bench/sums.py": (source, source), changed: ("8", "4")})
+
+    assert [f"({changed})" in note for note in texts] == [True] * count
+
+
+@pytest.mark.parametrize(
+    ("source", "env", "count"),
+    [
+        pytest.param("os.environ['BENCH_SIZE']", (), 1, id="withheld"),
+        pytest.param("os.environ['BENCH_SIZE']", ("BENCH_*",), 0, id="passed on"),
+        pytest.param("BENCH_SIZE = 3", (), 0, id="another name of the code"),
+        pytest.param("os.environ['OTHER_SIZE']", (), 0, id="not set"),
+    ],
+)
+def test_a_variable_that_a_workloads_file_names_and_does_not_get_is_a_note(
+    notes, source, env, count
+):
+    texts = notes({"bench/sums.py": (source, source)}, variables=("BENCH_SIZE",), env=env)
+
+    text = (
+        "BENCH_SIZE is set here but not passed on: add it to `env` in perfledger.toml if the "
+        "workloads, whose files name it, need it"
+    )
+    assert texts == (text,) * count
 
 
 def test_without_a_workload_that_both_sides_have_there_is_nothing_to_warn_of(notes):

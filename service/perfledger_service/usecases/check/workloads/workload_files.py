@@ -1,8 +1,9 @@
-"""Warns if the files of the workloads differ between the sides of a check."""
+"""Warns of files of the workloads that differ, and of variables that they name and do not get."""
 
+import re
 import stat
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
 
 from perfledger.process.discovery import import_roots, module_name
 from perfledger.protocol import BenchmarkSuite, ChildRequest
@@ -10,10 +11,15 @@ from perfledger.records import Revision, WorkloadSpec, short_sha
 from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.python_code import is_same_code
 from perfledger_runners.checkouts.source_tree import first_few, is_below
+from perfledger_runners.children.child_variables import child_variables, withheld_hint
+from perfledger_runners.children.harness import Harness
 from perfledger_runners.safe_text import clean_text
 
+# A text in quotes, such as the name of a variable.
+QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 
-def changed_workload_notes(
+
+def workload_file_notes(
     changed: Iterable[str],
     workloads: Collection[WorkloadSpec],
     *,
@@ -21,14 +27,49 @@ def changed_workload_notes(
     base: ChildRequest,
     head: ChildRequest,
     base_revision: Revision,
+    harness: Harness,
 ) -> tuple[str, ...]:
-    """Return the note on changed workload files: a smaller step would hide a slower product.
+    """Return the notes on files of the workloads: changes, and variables that they do not get.
 
-    `changed` are the files that differ in git. Comments, formatting and prose do not count as
-    changes, nor do files that head adds for `new` workloads.
+    A smaller step would hide a slower product. `changed` are the files that differ in git.
+    Comments, formatting and prose do not count as changes, nor do files that head adds for `new`
+    workloads. Data count wherever a workload's file names them.
     """
     if not workloads:
         return ()
+    quoted = frozenset(text for each in _sources(workloads, head) for text in QUOTED.findall(each))
+    return (
+        *_changed_notes(
+            changed,
+            workloads,
+            quoted,
+            new=new,
+            base=base,
+            head=head,
+            base_revision=base_revision,
+        ),
+        *_withheld_notes(quoted, harness),
+    )
+
+
+def _withheld_notes(quoted: Iterable[str], harness: Harness) -> tuple[str, ...]:
+    """Return the note on variables that the workloads' files name, and do not get."""
+    received = child_variables(harness.environment, named=harness.variable_names)
+    names = " ".join(text for text in quoted if text.isidentifier())
+    hint = withheld_hint(harness.environment, received, names)
+    return (f"{hint} if the workloads, whose files name it, need it",) if hint else ()
+
+
+def _changed_notes(
+    changed: Iterable[str],
+    workloads: Collection[WorkloadSpec],
+    quoted: Collection[str],
+    *,
+    new: Iterable[WorkloadSpec],
+    base: ChildRequest,
+    head: ChildRequest,
+    base_revision: Revision,
+) -> tuple[str, ...]:
     modules = {spec.module for spec in workloads}
     new_modules = {spec.module for spec in new} - modules
     top = Path(head.root).resolve()
@@ -39,6 +80,7 @@ def changed_workload_notes(
     for path in changed:
         names = _module_names(top / path, top, roots)
         is_part = any(folder != "." and is_below(path, folder) for folder in folders)
+        is_part = is_part or _is_named_data(path, quoted)
         before, after = Path(base.root, path), Path(head.root, path)
         is_added = bool(names & new_modules) and not _is_file(before)
         if (is_part or names & modules) and not is_added and not _is_alike(before, after):
@@ -52,6 +94,23 @@ def changed_workload_notes(
         f"--workloads-from {sha}` measures both sides with those of base"
     )
     return (note,)
+
+
+def _sources(workloads: Iterable[WorkloadSpec], request: ChildRequest) -> Iterator[str]:
+    """Yield the text of each workload's file in a checkout, as far as it is where it seems."""
+    top = Path(request.root).resolve()
+    roots = (*import_roots(top, request.import_paths), top)
+    for module in dict.fromkeys(spec.module for spec in workloads):
+        files = (root.joinpath(*module.split(".")).with_suffix(".py") for root in roots)
+        if file := next(filter(_is_file, files), None):
+            yield file.read_text(encoding="utf-8", errors="replace")
+
+
+def _is_named_data(path: str, quoted: Collection[str]) -> bool:
+    """Return whether a workload's file names this file, which is none of Python."""
+    pure = PurePosixPath(path)
+    is_named = any(PurePosixPath(text).name == pure.name for text in quoted)
+    return pure.suffix != ".py" and is_named
 
 
 def _module_names(file: Path, top: Path, roots: Sequence[Path]) -> frozenset[str]:
