@@ -17,6 +17,9 @@ MAX_LEFTOVER = 0.05
 MIN_LATE_SHARE = 0.25
 # Seconds that threads of a pool use after a step that waits for them.
 POOL_S = 5e-5
+# Share of the time of steps in which their thread sleeps. One that waits for other threads does,
+# unless these are always done before it.
+MIN_ASLEEP = 0.01
 # Cores that a thread uses at its own pace. If base uses less, it has no such thread: the harness
 # itself uses a few thousandths in a pause, which may be all that head uses, too, if its work ends
 # before the pause.
@@ -120,6 +123,39 @@ def _typical_later_part(pairs: Pairs, side: Side) -> float | None:
     return median(known_parts) if known_parts else None
 
 
+def unawaited_work(pairs: Pairs) -> str:
+    """Return that other threads do work of head's steps, which never wait for them; "" otherwise.
+
+    It may be done before a step returns on an idle machine, and later on a busy one.
+    """
+    run_pairs = [(sides[Side.BASE], sides[Side.HEAD]) for sides in pairs.values() if len(sides) > 1]
+    shares = [share for sides in run_pairs if (share := _helper_share(*sides)) is not None]
+    asleep = [share for _, head in run_pairs if (share := _asleep_share(head)) is not None]
+    if not shares or not asleep:
+        return ""
+    if median(shares) < MAX_LEFTOVER or median(asleep) >= MIN_ASLEEP:
+        return ""
+    return f"other threads do {percentage(median(shares))} of its work, and its steps never wait"
+
+
+def _helper_share(base: Run, head: Run) -> float | None:
+    """Return how much more other threads do per step of head than of base, as a share of all."""
+    work_s, all_s = _growth(_helpers_s(base), _helpers_s(head)), head.samples.get(CPU_TIME.name)
+    return None if work_s is None or not all_s else work_s / median(all_s)
+
+
+def _asleep_share(run: Run) -> float | None:
+    """Return the share of a typical turn in which the thread of the steps slept."""
+    times, all_s = run.core_times, run.samples.get(CPU_TIME.name, ())
+    if not times.elapsed_s or len(all_s) != len(times.elapsed_s):
+        return None
+    columns = zip(times.elapsed_s, times.queued_s, times.helpers_s, all_s, strict=True)
+    return median(
+        1 - (queued + cpu - helpers) / elapsed if elapsed > 0 else 0.0
+        for elapsed, queued, helpers, cpu in columns
+    )
+
+
 def _later_part(run: Run) -> float | None:
     """Return the typical step as a part of the shortest warm-up; None after few warm-ups."""
     times = run.samples.get(STEP_TIME.name)
@@ -203,13 +239,12 @@ def _late_share(sides: Mapping[Side, Run]) -> float | None:
     base, head = (sides.get(side) for side in Side)
     if base is None or head is None:
         return None
-    work_s = _growth(_helpers_s(base), _helpers_s(head))
+    share, work_s = _helper_share(base, head), _growth(_helpers_s(base), _helpers_s(head))
     left_s = _growth(_left_per_turn_s(base), _left_per_turn_s(head))
-    all_s = head.samples.get(CPU_TIME.name)
-    if work_s is None or left_s is None or not all_s:
+    if share is None or work_s is None or left_s is None:
         return None
     is_late = left_s >= max(POOL_S, MIN_LATE_SHARE * work_s)
-    return work_s / median(all_s) if is_late and work_s > 0 else 0.0
+    return share if is_late and work_s > 0 else 0.0
 
 
 def _growth(base: float | None, head: float | None) -> float | None:

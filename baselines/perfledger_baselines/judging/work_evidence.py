@@ -20,6 +20,7 @@ from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
 from perfledger_baselines.judging.leftover_work import (
     Pairs,
     leftover_doubt,
+    unawaited_work,
     undone_doubt,
     undone_on_both_sides,
 )
@@ -168,6 +169,8 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
             if lost := _lost_numbers(pairs.get(name, {})):
                 doubt = doubt or f"{lost}: check that it still does all that base's does"
             doubt = doubt or _unexamined_part(pairs.get(name, {}))
+            if unawaited := unawaited_work(pairs.get(name, {})):
+                doubt = doubt or f"{unawaited}: check that it is done when a step returns"
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
 

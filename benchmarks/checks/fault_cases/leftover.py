@@ -148,7 +148,11 @@ LEFTOVER = (
         replaced(
             HASHES,
             HASH,
-            "        calls.put(PART)\n        return hashlib.sha256(REST).hexdigest()",
+            # A part that is handed over before the rest is hashed is done first on an idle machine:
+            # nothing is left then.
+            "        rest = hashlib.sha256(REST).hexdigest()\n"
+            "        calls.put(PART)\n"
+            "        return rest",
         ),
     ),
     unproven(

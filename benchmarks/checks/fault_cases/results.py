@@ -129,7 +129,7 @@ RESULTS = (
         settings='paths = ["mypkg"]\n',
         options=("--workloads-from", "HEAD"),
         expected=NOT_MEASURED,
-        words="nothing of this change can be measured",
+        words="this change cannot be measured",
     ),
     FaultCase(
         name="another wheel of the same version",

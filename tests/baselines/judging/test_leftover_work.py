@@ -11,6 +11,7 @@ from perfledger.step_evidence import StepEvidence
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.leftover_work import (
     leftover_doubt,
+    unawaited_work,
     undone_doubt,
     undone_on_both_sides,
 )
@@ -149,7 +150,7 @@ def test_a_slower_step_that_computes_afterwards_too_is_regressed(checked):
     assert outcome(checked(ratio=1.5, **paused(0.0, 0.5))) == "regressed"
 
 
-def with_threads(bundle, side, *, helpers_s, left_s, step_s=0.001, steps=30, turns=4):
+def with_threads(bundle, side, *, helpers_s, left_s, step_s=0.001, steps=30, turns=4, asleep_s=0.0):
     """Return a bundle whose runs of a side have threads that work beside and after a turn."""
     return replace(
         bundle,
@@ -162,7 +163,7 @@ def with_threads(bundle, side, *, helpers_s, left_s, step_s=0.001, steps=30, tur
                 },
                 turns=(steps,) * turns,
                 core_times=CoreTimes(
-                    elapsed_s=(step_s,) * turns,
+                    elapsed_s=(step_s - helpers_s + asleep_s,) * turns,
                     queued_s=(0.0,) * turns,
                     helpers_s=(helpers_s,) * turns,
                 ),
@@ -205,6 +206,39 @@ def test_what_is_left_of_short_steps_shows_at_the_end_of_their_turns(
         "steps may return before they are done",
         doubt,
     )
+
+
+@pytest.mark.parametrize(
+    ("base_s", "head_s", "asleep_s", "is_noted"),
+    [
+        pytest.param(0.0, 2.5e-4, 0.0, True, id="a quarter, without any wait"),
+        pytest.param(0.0, 2.5e-4, 1e-5, False, id="a quarter, which is waited for"),
+        pytest.param(0.0, 4e-5, 0.0, False, id="hardly any"),
+        pytest.param(2.5e-4, 2.6e-4, 0.0, False, id="as on base"),
+    ],
+)
+def test_threads_whose_work_no_step_waits_for_are_a_note(
+    checked, base_s, head_s, asleep_s, is_noted
+):
+    bundle = with_threads(checked(), Side.BASE, helpers_s=base_s, left_s=0.0)
+    bundle = with_threads(bundle, Side.HEAD, helpers_s=head_s, left_s=0.0, asleep_s=asleep_s)
+
+    note = unawaited_work(pairs_of_workloads(bundle)["m:f"])
+
+    text = "other threads do 25 % of its work, and its steps never wait"
+    assert note == (text if is_noted else "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"core_times": CoreTimes()}, {"samples": {"step_time_p50": (1.0,)}}, {"side": Side.BASE}],
+)
+def test_without_readings_there_is_no_note_on_threads(checked, change):
+    bundle = with_threads(checked(), Side.BASE, helpers_s=0.0, left_s=0.0)
+    bundle = with_threads(bundle, Side.HEAD, helpers_s=2.5e-4, left_s=0.0)
+    runs = tuple(replace(run, **change) for run in bundle.runs)
+
+    assert unawaited_work(pairs_of_workloads(replace(bundle, runs=runs))["m:f"]) == ""
 
 
 @pytest.mark.parametrize(

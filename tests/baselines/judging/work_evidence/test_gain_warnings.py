@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.records import CoreTimes, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger.step_work import FLOPS
 from perfledger_baselines.judging.judge import judge_bundle
@@ -48,6 +49,28 @@ def test_a_step_that_no_longer_returns_numbers_is_improved_with_a_warning(checke
 
     assert warning.startswith("m:f is 20 % faster and its step no longer returns numbers: check")
     assert warnings_of(checked(ratio=0.8, base=StepEvidence(), head=StepEvidence())) == ()
+
+
+def test_a_gain_by_threads_that_no_step_waits_for_is_improved_with_a_warning(checked):
+    bundle = checked(ratio=0.75)
+    runs = tuple(
+        replace(
+            run,
+            samples={**run.samples, CPU_TIME.name: (1.0,)},
+            core_times=CoreTimes(
+                elapsed_s=(elapsed_s,), queued_s=(0.0,), helpers_s=(1.0 - elapsed_s,)
+            ),
+        )
+        for run in bundle.runs
+        for elapsed_s in [1.0 if run.side is Side.BASE else 0.75]
+    )
+
+    (warning,) = gain_warnings(replace(bundle, runs=runs), judge_bundle(bundle))
+
+    assert warning == (
+        "m:f is 25 % faster and other threads do 25 % of its work, and its steps never wait: check "
+        "that it is done when a step returns"
+    )
 
 
 def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):  # a smaller batch
