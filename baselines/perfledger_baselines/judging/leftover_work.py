@@ -30,6 +30,8 @@ MIN_PACE = 0.02
 SHORT_STEP, FULL_STEP = 0.1, 0.5
 # Share of head's steps that do next to nothing. Fewer hardly change what is judged.
 MIN_SKIPPED = 0.05
+# Fewer steps of a check may be short by chance: a data loader had a batch ready.
+MIN_SKIPPED_STEPS = 3
 # Share of head's steps that do their work. Beside other programs some steps of a head that is ten
 # times faster last as long.
 MIN_FULL = 0.1
@@ -74,6 +76,9 @@ def undone_doubt(pairs: Pairs) -> str:
         _skipped_share(_step_times(base), _step_times(base), _step_times(head))
         for base, head in run_pairs
     ] or [0.0]
+    steps = sum(len(_step_times(head)) for _, head in run_pairs)
+    if median_high(skipped_shares) * steps < MIN_SKIPPED_STEPS:
+        skipped_shares = [0.0]
     skipped_share = max(median_high(skipped_shares), _skipped_in_warmups(run_pairs))
     if skipped_share >= MIN_SKIPPED:
         return (
@@ -273,7 +278,7 @@ def _leftover_share(sides: Mapping[Side, Run]) -> float | None:
 
     A thread that works at its own pace, whatever the step is, does more of it in head's pauses
     where these are longer than base's: only what head leaves beyond that pace counts, and beyond
-    what base leaves per step.
+    what base leaves per step. Less than as much as base's again is none.
     """
     base, head = (sides.get(side) for side in Side)
     if base is None or head is None:
@@ -283,13 +288,15 @@ def _leftover_share(sides: Mapping[Side, Run]) -> float | None:
     base_s, head_s = map(_measured_s, (base, head))
     if left_by_base is None or left_by_head is None:
         return None
-    if not (math.isfinite(base_s) and 0 < head_s < math.inf):
+    if not (0 < base_s < math.inf and 0 < head_s < math.inf):
         return None
     at_pace = left_by_base * _steps(base) * base_s / head_s / _steps(head)
     pace, cores = base.evidence.paused_cores or 0.0, head.evidence.paused_cores or 0.0
     if pace >= MIN_PACE:
         at_pace = max(at_pace, left_by_head * pace / max(pace, cores))
-    return (left_by_head - max(at_pace, left_by_base)) * _steps(head) / head_s
+    share = (left_by_head - max(at_pace, left_by_base)) * _steps(head) / head_s
+    # What a data loader of base prepares in pauses differs from run to run.
+    return share if share >= left_by_base * _steps(base) / base_s else 0.0
 
 
 def _leftover_s(run: Run, facing_run: Run) -> float | None:

@@ -31,9 +31,9 @@ OF_OTHER_SIDE = frozenset(
 # Reasons of a process that may have waited for what the other one has.
 OF_WAITING = frozenset({FailureReason.IN_USE, FailureReason.HUNG})
 MAX_REASON = 200  # characters
-# Work between turns, as a share of base's steps. Less hardly helps them, and other workloads leave
-# a ten thousandth.
-MIN_AHEAD = 0.1
+# Work between turns, as a share of the steps of base. Others leave a ten thousandth; a data
+# loader beside ten tasks a core left a twentieth.
+MIN_AHEAD = 0.02
 AHEAD = "its threads or processes work on between turns, as those of a data loader do"
 NO_TIME = (
     "the sides ran at the same time: it may need what {} has, and the budget has no time to run one"

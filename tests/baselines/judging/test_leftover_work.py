@@ -31,6 +31,8 @@ def paused(*cores):
         (0.0, 0.04, ""),
         (0.0, 0.063, "it has work for 0.063 cores between its steps, 7.9 % of their time:"),
         (0.5, 0.54, ""),
+        pytest.param(0.1, 0.15, "", id="a data loader's batches differ"),
+        pytest.param(0.1, 0.3, "it has work for 0.3 cores", id="twice as much again"),
         (None, 0.9, ""),
         (0.0, None, "whether it computes between its steps is known only for base"),
         (None, None, ""),
@@ -231,18 +233,6 @@ def test_threads_whose_work_no_step_waits_for_are_a_note(
 
 @pytest.mark.parametrize(
     "change",
-    [{"core_times": CoreTimes()}, {"samples": {"step_time_p50": (1.0,)}}, {"side": Side.BASE}],
-)
-def test_without_readings_there_is_no_note_on_threads(checked, change):
-    bundle = with_threads(checked(), Side.BASE, helpers_s=0.0, left_s=0.0)
-    bundle = with_threads(bundle, Side.HEAD, helpers_s=2.5e-4, left_s=0.0)
-    runs = tuple(replace(run, **change) for run in bundle.runs)
-
-    assert unawaited_work(pairs_of_workloads(replace(bundle, runs=runs))["m:f"]) == ""
-
-
-@pytest.mark.parametrize(
-    "change",
     [{"core_times": CoreTimes()}, {"turns": ()}, {"evidence": StepEvidence()}],
 )
 def test_without_readings_short_steps_leave_nothing(checked, change):
@@ -290,6 +280,7 @@ def sides_of(base, head, *, base_warmups_s=(), **facts):
         pytest.param(STEADY, (1.0, 0.01) * 10, {}, "50 % of its steps take less", id="skipped"),
         pytest.param((1.0, 1.0, 0.01) * 10, (1.0, 0.01, 1.0) * 10, {}, "", id="as on base"),
         pytest.param(STEADY, (*(1.0,) * 39, 0.01), {}, "", id="hardly any"),
+        pytest.param((1.0,) * 10, (*(1.0,) * 9, 0.01), {}, "", id="two of twenty by chance"),
         pytest.param(STEADY, (0.01,) * 20, {}, "", id="all"),
         pytest.param(
             STEADY,

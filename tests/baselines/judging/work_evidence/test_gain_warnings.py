@@ -51,12 +51,13 @@ def test_a_step_that_no_longer_returns_numbers_is_improved_with_a_warning(checke
     assert warnings_of(checked(ratio=0.8, base=StepEvidence(), head=StepEvidence())) == ()
 
 
-def test_a_gain_by_threads_that_no_step_waits_for_is_improved_with_a_warning(checked):
+@pytest.mark.parametrize("cpu_times_s", [(1.0,), (), (1.0, 1.0)])
+def test_a_gain_by_threads_that_no_step_waits_for_is_improved_with_a_warning(checked, cpu_times_s):
     bundle = checked(ratio=0.75)
     runs = tuple(
         replace(
             run,
-            samples={**run.samples, CPU_TIME.name: (1.0,)},
+            samples={**run.samples, CPU_TIME.name: cpu_times_s},
             core_times=CoreTimes(
                 elapsed_s=(elapsed_s,), queued_s=(0.0,), helpers_s=(1.0 - elapsed_s,)
             ),
@@ -65,12 +66,12 @@ def test_a_gain_by_threads_that_no_step_waits_for_is_improved_with_a_warning(che
         for elapsed_s in [1.0 if run.side is Side.BASE else 0.75]
     )
 
-    (warning,) = gain_warnings(replace(bundle, runs=runs), judge_bundle(bundle))
-
-    assert warning == (
+    text = (
         "m:f is 25 % faster and other threads do 25 % of its work, and its steps never wait: check "
         "that it is done when a step returns"
     )
+    is_known = len(cpu_times_s) == 1
+    assert gain_warnings(replace(bundle, runs=runs), judge_bundle(bundle)) == (text,) * is_known
 
 
 def test_a_gain_by_less_counted_work_is_improved_with_a_warning(checked):  # a smaller batch

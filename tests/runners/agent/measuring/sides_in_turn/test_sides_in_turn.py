@@ -261,8 +261,8 @@ def left(left_s, *, turns=(1, 1), side=Side.BASE):
 @pytest.mark.parametrize(
     ("before", "is_again"),
     [
-        pytest.param(left(0.2), True, id="base works ahead"),
-        pytest.param(left(0.05), False, id="hardly"),
+        pytest.param(left(0.025), True, id="base works ahead"),
+        pytest.param(left(0.015), False, id="hardly"),
         pytest.param(left(0.2, side=Side.HEAD), False, id="head alone does"),
         pytest.param(left(0.2, turns=()), False, id="no turns"),
         pytest.param(left(None), False, id="unknown"),
