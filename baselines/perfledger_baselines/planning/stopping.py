@@ -108,9 +108,11 @@ class GroupSequentialStopping:
         """Return the workload whose next pair is worth most; None once all are decided.
 
         It is the one with the widest undecided interval per second that a pair of it takes
-        (`seconds` of the device, by workload). One without an interval yet goes first: the cheapest
-        of those with the fewest pairs. One that is decided but has too few pairs with kernel
-        windows goes last. A workload without an entry in `seconds` is never returned.
+        (`seconds` of the device, by workload). One without an interval yet goes first: one without
+        any pair, else the cheapest of those that need the fewest more for a first look, because one
+        result says more than many workloads that each lack a pair. One that is decided but has too
+        few pairs with kernel windows goes last. A workload without an entry in `seconds` is never
+        returned.
         """
         widths = {
             workload: math.inf
@@ -128,15 +130,17 @@ class GroupSequentialStopping:
         waiting = self.unfinished() & seconds.keys() & widths.keys()
         unseen = [each for each in waiting if math.isinf(widths[each])]
         if unseen:
-            return min(
-                unseen,
-                key=lambda workload: (len(self._pairs[workload]), seconds[workload], workload),
-            )
+            return min(unseen, key=lambda each: (*self._place(each), seconds[each], each))
         return max(
             waiting,
             key=lambda workload: (widths[workload] / seconds[workload], workload),
             default=None,
         )
+
+    def _place(self, workload: str) -> tuple[int, int]:
+        """Return the place of a workload without an interval in the order of next pairs."""
+        pairs, needed = len(self._pairs[workload]), self._rule.looks[0]
+        return (1, needed - pairs) if 0 < pairs < needed else (2 * (pairs > 0), pairs)
 
     def changes(self) -> frozenset[str]:
         """Return the workloads with a regression or a faster step at their last look."""

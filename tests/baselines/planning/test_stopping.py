@@ -212,6 +212,14 @@ def test_the_next_pair_goes_first_to_what_has_no_interval(build):
     assert rule.next_pair({"m:f": 1.0, "m:g": 1.0, "m:h": 9.0}) == "m:h"
 
 
+def test_the_next_pair_goes_to_one_that_soon_has_an_interval(build):
+    rule = started("m:f", "m:g", "m:h")
+    for workload, pairs in (("m:f", 1), ("m:g", 3), ("m:h", 3)):
+        feed(build, rule, workload, pairs, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 3.0, "m:h": 2.0}) == "m:h"
+
+
 def test_the_next_pair_goes_to_one_that_there_is_time_for(build):
     rule = started("m:f", "m:g")
     feed(build, rule, "m:f", 4, step_time_p50=NOISY)
