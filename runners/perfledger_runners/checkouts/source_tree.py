@@ -55,7 +55,7 @@ MAX_LOCK_BYTES = 2**24  # a lock file with a thousand packages has some megabyte
 SDK = "perfledger"
 # A child is sent no more than this many.
 MAX_TRACKED = 2000
-MAX_NAMED = 3  # files listed in a sentence
+MAX_NAMED = 3  # names listed in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,10 +242,10 @@ def is_below(path: str, folder: str) -> bool:
     return folder in {".", path} or path.startswith(f"{folder}/")
 
 
-def first_few(files: Sequence[str]) -> str:
-    """Return the first few files as words of a sentence, and how many more there are."""
-    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
-    return ", ".join(files[:MAX_NAMED]) + more
+def first_few(names: Sequence[str]) -> str:
+    """Return the first few names as words of a sentence, and how many more there are."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _environments(hashes: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from perfledger_cost_models.prices.device_hour import (
 )
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
+from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
@@ -36,6 +37,7 @@ MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
 # Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
 # far, and a round begins only if it fits.
 SPARE = 1.3
+FEWER_AT_ONCE = "; -k measures fewer workloads in one check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +158,14 @@ def _too_few_pairs_notes(
     round_s = sum(seconds.get(each, 0.0) for each in open_workloads)
     rounds = max(1, *(pairs.rounds for pairs in fewest.values()))
     budget_s = paired_runs.spent_s + SPARE * rounds * round_s
-    missing = ", ".join(f"{each} ({_pairs_words(pairs)})" for each, pairs in fewest.items())
+    missing = first_few([f"{each} ({_pairs_words(pairs)})" for each, pairs in fewest.items()])
     pair_s = max(seconds[each] for each in fewest)
     note = (
         f"the budget ended with too few pairs of {missing}: a pair took {duration(pair_s)}, and "
         f"`--budget {_budget_text(budget_s)}` would be enough for a test if the machine stays the "
         "same"
     )
-    return (note,)
+    return (note + FEWER_AT_ONCE * (len(fewest) > 1),)
 
 
 def _pairs_words(pairs: _MissingPairs) -> str:

@@ -22,10 +22,12 @@ from perfledger_baselines.judging.work_evidence import gain_warnings, undone_war
 from perfledger_baselines.judging.work_limits import limits_of
 from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
+from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,
     unknown_sentences,
 )
+from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.usecases.check.slowest_device import slowest_device_words
 
 # The rules that leave a result undecided because of noise.
@@ -33,6 +35,7 @@ _NOISE = frozenset({DecidedBy.NOISE, DecidedBy.LOAD, DecidedBy.KERNEL_WINDOWS})
 
 # Relative tolerance: a spread stays equal to itself after a round trip through JSON.
 SAME_SPREAD = 1e-9
+MAX_ACTIVITY_NOTES = 5  # of workloads
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
@@ -122,7 +125,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     if has_openmp and bundle.machine.cores > 1:
         advice.append(f"set OMP_NUM_THREADS below the {bundle.machine.cores} cores")
     way_out = f": {'; '.join(advice)}" if advice else ""
-    return (f"noise left {', '.join(names)} undecided{cause}{way_out}",)
+    return (f"noise left {first_few(names)} undecided{cause}{way_out}",)
 
 
 def _queued_share(bundle: Bundle, workloads: Collection[str]) -> float | None:
@@ -141,7 +144,7 @@ def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
             if count > 0:
                 workloads.setdefault(reason, set()).add(run.workload)
     return tuple(
-        f"readings left out ({reason}): {', '.join(sorted(names))}"
+        f"readings left out ({reason}): {first_few(sorted(names))}"
         for reason, names in sorted(workloads.items())
     )
 
@@ -230,10 +233,13 @@ def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[st
         notes.append(
             f"{spec.id}: {words}; it kept {integer(100 * base)} % of its cores busy on base "
             f"and {integer(100 * head)} % on head, which is not judged because other load changes "
-            "it, "
-            "too"
+            "it, too"
         )
-    return tuple(notes)
+    more = len(notes) - MAX_ACTIVITY_NOTES
+    rest = (
+        f"how busy the steps of {quantity(more, 'more workload')} kept the cores is in the bundle"
+    )
+    return (*notes[:MAX_ACTIVITY_NOTES], *([rest] if more > 0 else []))
 
 
 def _cpu_active(bundle: Bundle, workload: str, side: Side) -> float | None:

@@ -135,6 +135,22 @@ def test_too_few_pairs_come_with_a_budget_that_would_do(make_bundle):
     )
 
 
+def test_of_many_workloads_with_too_few_pairs_a_few_are_named(make_bundle):
+    bundle = make_bundle(pairs=2)
+    names = [f"gpt:{letter}" for letter in "abcde"]
+    (spec,) = bundle.workloads
+    bundle = replace(
+        bundle,
+        workloads=tuple(replace(spec, id=name) for name in names),
+        runs=tuple(replace(run, workload=name) for name in names for run in bundle.runs),
+    )
+
+    (note,) = budget_notes(bundle, paired(bundle, seconds=dict.fromkeys(names, 6.0), spent_s=20.0))
+
+    assert "gpt:a (2 of 4), gpt:b (2 of 4), gpt:c (2 of 4) and 2 more: a pair took 6 s" in note
+    assert note.endswith("; -k measures fewer workloads in one check")
+
+
 def test_pairs_without_readings_of_a_metric_are_not_counted_for_it(make_bundle):
     bundle = make_bundle(pairs=4)
     runs = tuple(

@@ -72,6 +72,26 @@ def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):
     )
 
 
+def test_the_use_of_cores_is_told_of_a_few_workloads(make_bundle):
+    bundle = make_bundle(ratio=2.0)
+    names = [f"gpt:{letter}" for letter in "abcdefgh"]
+    (spec,) = bundle.workloads
+    bundle = replace(
+        bundle,
+        workloads=tuple(replace(spec, id=name) for name in names),
+        runs=tuple(
+            replace(with_samples(run, cpu_active=BUSY[run.side]), workload=name)
+            for name in names
+            for run in bundle.runs
+        ),
+    )
+
+    notes = [one for one in report_notes(bundle, judge_bundle(bundle)) if "busy" in one]
+
+    assert [one.partition(":")[2][:1] for one in notes[:-1]] == list("abcde")
+    assert notes[-1] == "how busy the steps of 3 more workloads kept the cores is in the bundle"
+
+
 def test_a_bundle_without_cpu_time_names_the_others(notes_of):
     notes = notes_of(lambda run: with_samples(run, cpu_active=BUSY[run.side]), ratio=0.5)
 
