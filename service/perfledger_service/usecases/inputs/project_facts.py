@@ -28,6 +28,8 @@ MAX_FILES = 3000
 # The beginning of each Python file in which `init` looks for a framework.
 MAX_SOURCE_BYTES = 200_000
 BENCHMARK_FOLDER = "benchmarks"
+# Folders of benchmarks that other tools run: no packages of the product, even with __init__.py.
+BENCHMARK_FOLDERS = frozenset({BENCHMARK_FOLDER, "benchmark", "bench", "asv_bench"})
 IMPORTS = {
     Framework.TORCH: re.compile(r"^\s*(?:import|from)\s+(?:torch|lightning)\b", re.MULTILINE),
     Framework.JAX: re.compile(r"^\s*(?:import|from)\s+(?:jax|flax|equinox)\b", re.MULTILINE),
@@ -120,7 +122,7 @@ def _tracked_paths(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     packages = (
         name
         for name in names
-        if name not in ASIDE | {BENCHMARK_FOLDER} and not name.endswith("_tests")
+        if name not in ASIDE | BENCHMARK_FOLDERS and not name.endswith("_tests")
     )
     return tuple(tree.hashes), tuple(sorted(set(packages)))
 
@@ -132,7 +134,7 @@ def _missing_modules(
     python = environment_python(root / ENVIRONMENT)
     if not python.exists():
         return ()
-    places = frozenset({BENCHMARK_FOLDER, *packages})
+    places = BENCHMARK_FOLDERS.union(packages)
     measured = {
         path: text
         for path, text in texts.items()

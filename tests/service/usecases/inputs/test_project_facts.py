@@ -148,6 +148,7 @@ def test_packages_are_those_that_the_repository_imports_from_its_own_folders(fac
             "tests/__init__.py": "",
             "typing_tests/__init__.py": "",
             "benchmarks/__init__.py": "",
+            "bench/__init__.py": "",
         }
     )
 
