@@ -44,6 +44,7 @@ WORKLOADS = re.compile(r"^\s*(?:import|from)\s+perfledger\b", re.MULTILINE)
 PYTEST_BENCHMARK = re.compile(
     r"^\s*def test_\w+\([^)]*\bbenchmark\b|\bpytest\.mark\.benchmark\b", re.MULTILINE
 )
+TEST_FILE = re.compile(r"(?:^|/)(?:conftest|test_\w+|\w+_test)\.py$")
 ENVIRONMENT = ".venv"
 # Environments that do not ignore themselves.
 PLAIN_MANAGERS = frozenset({EnvironmentManager.PIP, EnvironmentManager.CONDA})
@@ -138,7 +139,8 @@ def _missing_modules(
     measured = {
         path: text
         for path, text in texts.items()
-        if PYTEST_BENCHMARK.search(text) or (is_within(path, places) and not is_within(path, ASIDE))
+        if PYTEST_BENCHMARK.search(text)
+        or (is_within(path, places) and not (is_within(path, ASIDE) or TEST_FILE.search(path)))
     }
     return missing_modules(python, measured, paths=texts)
 

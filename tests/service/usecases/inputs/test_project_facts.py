@@ -241,7 +241,8 @@ def test_modules_that_the_environment_lacks_are_known(facts_of, tmp_path):
     (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
     files = {
         "mine/__init__.py": "import absent_a\nimport json\nimport mine.part\n",
-        "mine/tests/test_part.py": "import absent_b\n",
+        "mine/tests/helper.py": "import absent_b\n",
+        "mine/conftest.py": "import absent_b\n",
         "tests/test_speed.py": "import absent_c\n\n\ndef test_a(benchmark): ...\n",
         "scripts/run.py": "import absent_d\n",
         "benchmarks/sums.py": "import absent_e\n",
