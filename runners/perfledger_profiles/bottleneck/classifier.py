@@ -15,7 +15,7 @@ from perfledger_profiles.bottleneck.classification import (
 )
 from perfledger_profiles.bottleneck.communication_bound import communication_detail
 from perfledger_profiles.bottleneck.device_bound import DeviceVote, device_vote
-from perfledger_profiles.bottleneck.host_bound import host_detail, is_capturing
+from perfledger_profiles.bottleneck.host_bound import host_detail, host_seconds, is_capturing
 from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
     ON_DEVICE,
@@ -30,6 +30,7 @@ from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
+from perfledger_profiles.xla.host_events import XLA_RUNTIME
 
 # Above this ratio of the profiled to the unprofiled step, the profiler itself dominates.
 MAX_PERTURBATION = 1.1
@@ -40,10 +41,15 @@ MIN_LEAD = 0.05
 # A share that leaves a fifth to all the others is the largest in other steps too.
 DOMINANT_SHARE = 0.8
 
+# With more of the host's time, a wait for XLA is what makes the host the largest share.
+MOSTLY = 0.5
 # Parts that sum to all of the kernels' time leave only rounding.
 ROUNDING_SHARE = 1e-9
 _NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
-_ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
+_ON_CPU = (
+    "on a CPU it is unknown whether computing or memory limits: that needs its hardware counters, "
+    "as perf stat reads them"
+)
 _HOST_UNKNOWN = (
     "{} of the step has no work on the device, and the host's recorded calls do not show "
     "why: they cover too little of it, the file is cut off, another clock timed them, or launched "
@@ -58,6 +64,12 @@ _NO_STEPS = "the file marks no steps: the time shown here counts as one"
 _NO_TIMELINE = (
     "the kernels' times are added up: shares are of this sum, which shows neither idle time nor "
     "overlap"
+)
+
+_XLA_IDLE = (
+    "for {} of the step the host waits for XLA while none of its operations runs: other programs "
+    "lengthen that, and so does recording {} calls a step; a step without a profiler shows by how "
+    "much"
 )
 
 
@@ -252,8 +264,9 @@ def _doubts(
         doubts.append(f"the profiled step takes {ratio} times the unprofiled one")
     elif primary is Bottleneck.HOST and STACKS_RECORDED in profile.notes:
         doubts.append("recording every Python call slows the host, so its share is too large")
-    if is_capturing(profile):
-        doubts.append(_CAPTURES)
+    xla_idle = _xla_idle(profile) if primary is Bottleneck.HOST else ""
+    doubts += [_CAPTURES] if is_capturing(profile) else []
+    doubts += [xla_idle] if xla_idle else []
     ranked = sorted(shares.items(), key=lambda pair: -pair[1])
     pairs = (
         [ranked[:2], overhead_shares(shares)[:2]]
@@ -266,6 +279,15 @@ def _doubts(
         if most - less <= MIN_LEAD and doubt not in doubts:
             doubts.append(doubt)
     return tuple(doubts)
+
+
+def _xla_idle(profile: Profile) -> str:
+    """Return the doubt about a step that mostly waits for XLA on the CPU; "" for others."""
+    waits = sum(one.seconds for one in profile.operations if one.name == XLA_RUNTIME)
+    if waits <= MOSTLY * sum(host_seconds(profile).values()):
+        return ""
+    calls = sum(one.count for one in profile.operations)
+    return _XLA_IDLE.format(percentage(waits / profile.step_seconds), integer(calls))
 
 
 def _share_name(name: Bottleneck, profile: Profile) -> str:

@@ -40,7 +40,7 @@ from perfledger_profiles.bottleneck.step_shares import (
     OVERHEAD_THRESHOLDS,
 )
 from perfledger_profiles.timeline.trace import STACKS_RECORDED
-from perfledger_profiles.xla.host_events import BLOCK_UNTIL_READY
+from perfledger_profiles.xla.host_events import is_wait_for_arrays
 
 _LOADED_AHEAD = "if every batch is ready when its step begins"
 WORKERS = Advice(
@@ -155,6 +155,8 @@ ANY_COLLECTIVE = Advice(
 
 # The parameter tensors of a small network; a fused optimizer needs a handful of launches.
 MANY_UPDATES = 64
+# With one, the step is jitted as a whole.
+MIN_PROGRAMS = 2
 # Many recordings have single first calls at their start.
 FIRST_CALLS = 0.05
 
@@ -199,7 +201,7 @@ def _warm_up(case: AdviceContext) -> Recommendation | None:
 def _read_back(case: AdviceContext) -> Recommendation | None:
     # Here the program waits for all devices: an idle one may be waiting for another.
     operations = case.select(
-        lambda one: host_kind(one) is BottleneckDetail.SYNC and one.name != BLOCK_UNTIL_READY
+        lambda one: host_kind(one) is BottleneckDetail.SYNC and not is_wait_for_arrays(one.name)
     )
     advice = READ_BACK if may_be_python(case.profile) else FEWER_WAITS
     return case.advise(advice, operations, "waits for the device")
@@ -220,6 +222,8 @@ def _launch(case: AdviceContext) -> Recommendation | None:
         return None
     if is_capturing(case.profile):
         return None  # a graph is being captured, which replaces the launches
+    if case.is_jax and 0 < _launches(operations) < MIN_PROGRAMS:
+        return None
     trigger = (
         f"{percentage(share)} of the step is host work around {_launch_text(case, operations)}"
     )
@@ -234,8 +238,11 @@ def _launch_text(case: AdviceContext, operations: Iterable[Operation]) -> str:
     on_device = [op.count for op in case.profile.operations if op.bucket in _DEVICE_BUCKETS]
     if on_device and case.profile.kernels:
         return f"{integer(sum(on_device))} kernels and copies"
-    launches = [op.count for op in operations if host_kind(op) is BottleneckDetail.LAUNCH]
-    return f"{integer(sum(launches))} launches"
+    return f"{integer(_launches(operations))} launches"
+
+
+def _launches(operations: Iterable[Operation]) -> float:
+    return sum(one.count for one in operations if host_kind(one) is BottleneckDetail.LAUNCH)
 
 
 def _is_launching(case: AdviceContext) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from perfledger.profile import Bucket
@@ -19,6 +19,7 @@ HOST_LANE = "host"
 # Buckets that run concurrently on a device or on the host's cores, in order of priority.
 BUCKET_ORDER = (*DEVICE_ORDER, Bucket.INPUT)
 
+_RUNTIME = CallLabel(XLA_RUNTIME, Bucket.RUNTIME)
 _FUNCTION = re.compile(r"\w*Function\((.*)\)")
 _COMPILE = re.compile(r"backend_compile|XlaCompile|::Compile|CompileAndLoad|(Cpu|Gpu|Tpu)Compiler")
 _TRACE = re.compile(r"trace_to_jaxpr|lower_sharding_computation|lower_jaxpr")
@@ -33,6 +34,8 @@ _END = "end: "
 # waits for it: "$api.py:3154 block_until_ready".
 PYTHON_FRAME = "$"
 BLOCK_UNTIL_READY = "block_until_ready"
+# "CommonPjRtBuffer::Await": without Python frames, all that is recorded of such a wait.
+_AWAIT = re.compile(r"\w*Buffer::Await")
 _WAITING_FRAME = re.compile(rf"\$\S+:\d+ {BLOCK_UNTIL_READY}")
 # Stats of steps and of operations, and the link between a kernel and its launch.
 STEP, OPERATION, CORRELATION = "step_num", "hlo_op", "correlation_id"
@@ -85,6 +88,11 @@ def is_of_use(name: str, stats: Stats) -> bool:
 def is_python_at_work(name: str) -> bool:
     """Return whether an event is a Python frame that does not wait for the device."""
     return name[:1] == PYTHON_FRAME and _WAITING_FRAME.fullmatch(name) is None
+
+
+def is_wait_for_arrays(name: str) -> bool:
+    """Return whether a call waits until arrays are ready, on whatever devices they are."""
+    return name == BLOCK_UNTIL_READY or _AWAIT.fullmatch(name) is not None
 
 
 def bucket_layers(calls: Sequence[LabelledSpan]) -> tuple[TimeSegments, ...]:
@@ -140,10 +148,9 @@ def hlo_label(event: XEvent) -> CallLabel:
 def executor_calls(lines: Iterable[XLine]) -> list[XlaCall]:
     """Return the spans in which XLA's own threads execute a program, or prepare it or a copy."""
     labels = {name: CallLabel(name, Bucket.RUNTIME) for name in (STAGED_COPY, ALLOCATION)}
-    execution = CallLabel(XLA_RUNTIME, Bucket.RUNTIME)
     return [
         XlaCall(
-            label=labels.get(event.name, execution),
+            label=labels.get(event.name, _RUNTIME),
             start_ns=event.start_ns,
             end_ns=event.end_ns,
             is_counted=event.name in labels,
@@ -154,13 +161,14 @@ def executor_calls(lines: Iterable[XLine]) -> list[XlaCall]:
     ]
 
 
-def thread_calls(line: XLine) -> list[XlaCall]:
+def thread_calls(line: XLine, *, is_of_device: bool = True) -> list[XlaCall]:
     """Return the calls of the thread that runs the steps.
 
     A jitted function's call includes all calls inside it, unless it compiles. Then the compiler's
-    time is "(compiling) f" and the rest of the call "(tracing) f".
+    time is "(compiling) f" and the rest of the call "(tracing) f". A wait is for a device, or, if
+    not `is_of_device`, for XLA's own threads on the CPU: then it is their time.
     """
-    events = [event for event in line.events if _is_own(event)]
+    events = _with_whole_waits([event for event in line.events if _is_own(event)])
     nesting = nest_calls(events, range(len(events)))
     builds = [_is_building(event.name) for event in events]
     for number, parent in zip(
@@ -171,7 +179,36 @@ def thread_calls(line: XLine) -> list[XlaCall]:
     calls: dict[int, XlaCall] = {}
     for number, parent in zip(nesting.order, nesting.parent_numbers, strict=True):
         calls[number] = _call(events[number], calls.get(parent), builds=builds[number])
-    return [calls[number] for number in nesting.order]
+    in_order = [calls[number] for number in nesting.order]
+    return in_order if is_of_device else [_as_runtime(call) for call in in_order]
+
+
+def _with_whole_waits(events: Sequence[XEvent]) -> list[XEvent]:
+    """Return the events with each wait as one: XLA records its begin and its end, which are linked.
+
+    The end has the name of the begin.
+    """
+    ends = {
+        (event.name, event.stats["_c"]): event
+        for event in events
+        if "_c" in event.stats and _WAIT.search(event.name)
+    }
+    with_waits: list[XEvent] = []
+    end_ids: set[int] = set()
+    for event in events:
+        end = ends.get((event.name, event.stats.get("_p", "")))
+        if end is not None:
+            end_ids.add(id(end))
+        with_waits.append(
+            event if end is None else replace(event, end_ns=max(event.end_ns, end.end_ns))
+        )
+    return [event for event in with_waits if id(event) not in end_ids]
+
+
+def _as_runtime(call: XlaCall) -> XlaCall:
+    """Return a wait as the time of XLA's own threads; other calls are as they were."""
+    is_wait = call.label.bucket is Bucket.SYNC and call.label.name != BLOCK_UNTIL_READY
+    return replace(call, label=_RUNTIME, is_counted=False) if is_wait else call
 
 
 def _is_own(event: XEvent) -> bool:

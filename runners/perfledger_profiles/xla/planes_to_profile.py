@@ -17,6 +17,7 @@ from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import (
     BETWEEN_KERNELS,
+    CallLabel,
     CallTimeline,
     breakdown,
     nest_calls,
@@ -39,6 +40,7 @@ from perfledger_profiles.xla.host_events import (
     CORRELATION,
     HOST_LANE,
     STEP,
+    XLA_RUNTIME,
     LabelledSpan,
     XlaCall,
     bucket_layers,
@@ -227,7 +229,7 @@ def _host(planes: Sequence[XPlane], *, has_devices: bool) -> _Host:
     marked = main.events if main is not None else ()
     return _Host(
         operations=() if has_devices else host_operations(lines),
-        thread=thread_calls(main) if main is not None else (),
+        thread=thread_calls(main, is_of_device=has_devices) if main is not None else (),
         waiting=executor_calls(line for line in lines if line is not main),
         steps=tuple((e.start_ns, e.end_ns) for e in marked if STEP in e.stats),
         launches=_launches([*lines, *drivers]) if has_devices else {},
@@ -273,14 +275,14 @@ def _timeline(work: DeviceWork | None, host: _Host, *, steps: XlaSteps) -> CallT
     calls = [*work_calls, *host.thread, *host.waiting]
     on_thread = range(len(work_calls), len(work_calls) + len(host.thread))
     thread = nest_calls(calls, on_thread).segments
-    is_sync = np.array([call.label.bucket is Bucket.SYNC for call in calls], dtype=np.bool_)
+    is_wait = np.array([_is_wait(call.label) for call in calls], dtype=np.bool_)
     device = work.layers if work else bucket_layers(host.operations)
     start_ns = np.array([call.start_ns for call in calls], dtype=np.int64)
     is_counted = np.array([call.is_counted for call in calls], dtype=np.bool_)
     own_layers = (
-        thread.where(~is_sync),
+        thread.where(~is_wait),
         nest_calls(calls, range(on_thread.stop, len(calls))).segments,
-        thread.where(is_sync),
+        thread.where(is_wait),
     )
     timeline = CallTimeline(
         labels=[call.label for call in calls],
@@ -301,6 +303,11 @@ def _timeline(work: DeviceWork | None, host: _Host, *, steps: XlaSteps) -> CallT
         call_window=np.append(steps.call_windows(start_ns), NO_CALL),
         layers=(*device, waits, *own_layers),
     )
+
+
+def _is_wait(label: CallLabel) -> bool:
+    """Return whether the thread that runs the steps waits, on the CPU for XLA's own threads."""
+    return label.bucket is Bucket.SYNC or label.name == XLA_RUNTIME
 
 
 def _lanes(

@@ -130,6 +130,14 @@ def test_many_calls_of_jitted_functions_ask_for_one():
     assert found_advice.trigger == "50 % of the step is host work around 2,000 launches"
 
 
+def test_a_step_that_is_one_program_is_jitted_as_a_whole():
+    call = op("PjitFunction(f)", 0.4e-3, Bucket.RUNTIME, count=1.0)
+    profile = replace(step(call, tool="jax.profiler"), step_seconds=1e-3)
+
+    assert classify(profile).detail is BottleneckDetail.LAUNCH
+    assert advice(profile) == ()
+
+
 def test_collectives_are_told_apart():
     waits = op("ncclKernel_AllReduce", 0.3, Bucket.COMMUNICATION)
     late = ProfileReading(name="comm_start_skew", value=0.5)

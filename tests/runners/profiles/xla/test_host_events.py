@@ -2,6 +2,8 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
+from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.bottleneck.host_bound import host_detail
 from perfledger_profiles.xla.host_events import is_of_use, is_python_at_work, thread_rank
 from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 
@@ -94,3 +96,54 @@ def test_a_frame_that_waits_for_the_device_is_a_wait_and_no_python(planes):
     assert seconds["block_until_ready"] == (Bucket.SYNC, 49)
     assert seconds["Build buffer allocations"] == (Bucket.RUNTIME, 40)
     assert "(outside operations)" not in seconds
+
+
+def recorded_scan(planes):
+    """Return the first step of a recorded lax.scan of 2,000 iterations, without its body."""
+    return [
+        planes.line(
+            "python",
+            planes.event("step", 28_923, 11_992_633, step_num=0),
+            planes.event("PjitFunction(scan)", 36_554, 131_916),
+            planes.event("CommonPjRtBuffer::Await", 187_308, 611, _p=4_294_967_306),
+            planes.event("CommonPjRtBuffer::Await", 11_962_368, 1_963, _c=4_294_967_306),
+            planes.event("Wait for donation holds", 12_002_958, 310),
+        )
+    ]
+
+
+def test_a_wait_for_a_loop_on_the_cpu_is_xlas_own_time_and_no_python(planes):
+    profile = read(
+        planes.host(
+            *recorded_scan(planes),
+            planes.line(
+                "tf_XLAPjRtCpuClient/7",
+                planes.event("copy.6", 226_466, 3_956, hlo_op="copy.6", _p=8_589_988_628),
+                planes.event("end: copy.6", 230_132, 250, _c=8_589_988_628),
+                planes.event("while.5", 231_914, 3_172_523, hlo_op="while.5", _p=8_589_988_630),
+                planes.event("end: while.5", 3_404_326, 71, _c=8_589_988_630),
+            ),
+        )
+    )
+
+    spent = {one.name: (one.bucket, round(one.seconds * 1e9)) for one in profile.operations}
+    assert spent == {
+        "(XLA runtime)": (Bucket.RUNTIME, 8_600_854),
+        "while.5": (Bucket.COMPUTE, 3_172_523),
+        "PjitFunction(scan)": (Bucket.RUNTIME, 131_916),
+        "(outside operations)": (Bucket.OTHER, 83_384),
+        "copy.6": (Bucket.DEVICE_COPY, 3_956),
+    }
+    assert host_detail(profile) is BottleneckDetail.NONE
+
+
+def test_a_wait_for_a_device_is_one_call_from_its_begin_to_its_end(planes):
+    kernel = planes.event("k", 200_000, 5_000_000, hlo_op="k")
+    profile = read(
+        planes.host(*recorded_scan(planes)),
+        planes.plane("/device:GPU:0", planes.line("Stream #1(Kernel)", kernel)),
+    )
+
+    (wait,) = (one for one in profile.operations if one.name == "CommonPjRtBuffer::Await")
+    assert (wait.bucket, wait.count) == (Bucket.SYNC, 1)
+    assert wait.seconds == pytest.approx((11_964_331 - 187_308 - 5_000_000) * 1e-9)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfledger.profile import Bucket, Profile, ProfiledDevice, ProfiledStep
+from perfledger.profile import Bucket, Operation, Profile, ProfiledDevice, ProfiledStep
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.classification import BottleneckConfidence
 from perfledger_profiles.bottleneck.classifier import classify
@@ -20,7 +20,7 @@ def busy_host(share, *, steps, **more):
         tool="torch.profiler",
         steps=steps,
         step_seconds=1.0,
-        operations=(),
+        operations=more.pop("operations", ()),
         device=ProfiledDevice(name="NVIDIA A100-SXM4-40GB"),
         each_step=tuple(ProfiledStep(number=n, seconds=1.0, buckets=buckets) for n in range(steps)),
         **more,
@@ -44,3 +44,26 @@ def test_kernels_that_repeat_show_what_one_recording_does_not(iterations, confid
     recording = busy_host(0.8, steps=1, has_steps=False, iterations=iterations)
 
     assert classify(recording).confidence is confidence
+
+
+@pytest.mark.parametrize(("waits", "confidence"), [(0.4, LOW), (0.3, BottleneckConfidence.HIGH)])
+def test_a_wait_for_xla_without_operations_may_be_the_profilers_or_other_programs(
+    waits, confidence
+):
+    """The recording of each call takes time, which the host waits for."""
+    times = {"(XLA runtime)": waits, "PjitFunction(f)": 0.3}
+    operations = [
+        Operation(name=name, bucket=Bucket.RUNTIME, seconds=seconds, count=4000.0)
+        for name, seconds in times.items()
+    ]
+    profile = busy_host(0.9, steps=4, operations=tuple(operations))
+
+    classification = classify(profile)
+
+    assert classification.confidence is confidence
+    doubt = (
+        "for 40 % of the step the host waits for XLA while none of its operations runs: other "
+        "programs lengthen that, and so does recording 8,000 calls a step; a step without a "
+        "profiler shows by how much"
+    )
+    assert (doubt in classification.reasons) is (confidence is LOW)
