@@ -1,7 +1,7 @@
 """Tabulates a trace's device work, one row per kernel and launch shape."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,12 +68,12 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
         )
         shape = (row.name, row.grid, row.block)
         rows[shape] = _join(rows[shape], row) if shape in rows else row
-    ranked = sorted(rows.values(), key=kernel_rank)
-    return _fold(ranked)
+    return fold_rows(rows.values())
 
 
-def _fold(ranked: Sequence[Kernel]) -> tuple[Kernel, ...]:
+def fold_rows(rows: Iterable[Kernel]) -> tuple[Kernel, ...]:
     """Return the longest rows, and one row per name for the others of these names."""
+    ranked = sorted(rows, key=kernel_rank)
     longest = ranked[:MAX_KERNELS]
     rest: dict[str, Kernel] = {}
     names = {row.name for row in longest}
@@ -191,10 +191,14 @@ def _text(shape: tuple[int, int, int] | None) -> str:
 
 
 def _join(row: Kernel, second: Kernel) -> Kernel:
-    moved_bytes = None if row.bytes is None or second.bytes is None else row.bytes + second.bytes
+    flops, moved_bytes = (
+        None if one is None or other is None else one + other
+        for one, other in ((row.flops, second.flops), (row.bytes, second.bytes))
+    )
     return replace(
         row,
         seconds=row.seconds + second.seconds,
         count=row.count + second.count,
+        flops=flops,
         bytes=moved_bytes,
     )

@@ -12,15 +12,13 @@ from perfledger.profile import Bucket, Kernel, OperationFamily
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.timeline.breakdown import TimeSpan
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
-from perfledger_profiles.timeline.summarised_profile import kernel_rank
+from perfledger_profiles.timeline.kernel_table import fold_rows
 from perfledger_profiles.xla.device_plane import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla.planes import Stats
 from perfledger_profiles.xla.step_windows import XlaSteps
 
 _Begun = TypeVar("_Begun", bound=TimeSpan)
 
-# The longest 200 take most of every step seen so far.
-MAX_KERNELS = 200
 # XLA's counts of an instruction's work; model FLOPs exclude rematerialisation.
 FLOPS, MODEL_FLOPS, BYTES = "flops", "model_flops", "bytes_accessed"
 
@@ -63,11 +61,10 @@ def kernels_of(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> tuple[
     programs: dict[str, set[str]] = {}
     for name, program, _ in rows:
         programs.setdefault(name, set()).add(program)
-    kernels = [
+    return fold_rows(
         row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=number)
         for (name, program, _), row in rows.items()
-    ]
-    return tuple(sorted(kernels, key=kernel_rank)[:MAX_KERNELS])
+    )
 
 
 def calls_in_steps(works: Sequence[DeviceWork], steps: Sequence[XlaSteps]) -> Iterator[DeviceCall]:

@@ -2,7 +2,7 @@ import pytest
 
 from perfledger.profile import OperationFamily
 from perfledger.records import Side
-from perfledger_profiles.xla import kernels as xla_kernels
+from perfledger_profiles.timeline import kernel_table
 from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 
 ADD = "%add_fusion = f32[8]{0} fusion(f32[8]{0} %p), kind=kLoop"
@@ -126,10 +126,19 @@ def test_a_launch_that_makes_no_sense_is_unknown(planes, details):
     assert kernel.registers is kernel.shared_memory_bytes is None
 
 
-def test_only_the_longest_are_kept(planes, monkeypatch):
-    monkeypatch.setattr(xla_kernels, "MAX_KERNELS", 2)
-    events = [planes.event(f"kernel{'abc'[n]}", 20 * n, n + 1) for n in range(3)]
+def test_only_the_longest_are_kept_and_all_calls_of_their_names(planes, monkeypatch):
+    monkeypatch.setattr(kernel_table, "MAX_KERNELS", 2)
+    calls = [("kernelc", "grid:1,1,1", 40), ("kernelb", "grid:1,1,1", 35)]
+    calls += [("kernelc", "grid:2,1,1", 20), ("kernelc", "grid:3,1,1", 10), ("kernela", "", 5)]
+    events = [
+        planes.event(name, 50 * place, length, kernel_details=details)
+        for place, (name, details, length) in enumerate(calls)
+    ]
 
     kernels = read(host(planes, 0), gpu(planes, *events)).kernels
 
-    assert [kernel.name for kernel in kernels] == ["kernelc", "kernelb"]
+    assert [(kernel.name, kernel.grid, round(kernel.seconds * 1e9)) for kernel in kernels] == [
+        ("kernelc", "1,1,1", 40),
+        ("kernelb", "1,1,1", 35),
+        ("kernelc", "", 30),
+    ]
