@@ -205,7 +205,7 @@ def breakdown(
         steps=max(timeline.windows.owner.size for timeline in timelines),
         step_seconds=sum(spent_ns.values()) / windows / NS_PER_S,
         operations=listed,
-        call_times=_call_times(timelines[0], listed) if len(timelines) == 1 else (),
+        call_times=_times_of_steps(timelines, listed),
         dropped_events=dropped_events,
         notes=tuple(notes),
         each_step=_each_step(timelines, steps_ns),
@@ -255,6 +255,26 @@ def _add(
     steps = timeline.windows.owner.size
     by_step = sum_by_index(place, pieces.length_ns, size=steps * len(Bucket))
     return by_step.reshape(steps, len(Bucket))
+
+
+def _times_of_steps(
+    timelines: Sequence[CallTimeline], operations: Sequence[Operation]
+) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return the seconds of each operation's calls in each step; of several devices, the mean.
+
+    That is each operation's time in a step of its number, as of one call.
+    """
+    devices = [_call_times(timeline, operations) for timeline in timelines]
+    if len(devices) == 1 or not all(devices):
+        return devices[0] if len(devices) == 1 else ()
+    by_number: dict[int, list[tuple[tuple[float, ...], ...]]] = defaultdict(list)
+    for timeline, steps in zip(timelines, devices, strict=True):
+        for number, step in zip(to_list(timeline.windows.owner), steps, strict=True):
+            by_number[number].append(step)
+    return tuple(
+        tuple((sum(map(sum, calls)) / len(steps),) for calls in zip(*steps, strict=True))
+        for _, steps in sorted(by_number.items())
+    )
 
 
 def _call_times(

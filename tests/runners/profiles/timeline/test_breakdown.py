@@ -174,11 +174,18 @@ def test_each_step_has_the_times_of_its_calls_in_the_order_of_their_starts():
     assert first[OUTSIDE_OPERATIONS] == pytest.approx((4e-9,))
 
 
-def test_calls_of_several_devices_have_no_times_of_their_own():
-    label = [CallLabel("a", Bucket.COMPUTE)]
-    one = timeline(label, [0], [4], [(0, 10)])
+def test_of_several_devices_each_operation_has_its_mean_time_in_each_step():
+    labels = [CallLabel("a", Bucket.COMPUTE), CallLabel("a", Bucket.COMPUTE)]
+    first = timeline(labels, [0, 5], [4, 7], [(0, 10), (10, 20)])
+    second = timeline(labels, [2, 12], [4, 20], [(0, 10), (10, 20)])
 
-    assert profile(one, one).call_times == ()
+    found_profile = profile(first, second)
+
+    rows = [operation.name for operation in found_profile.operations]
+    steps = [dict(zip(rows, step, strict=True)) for step in found_profile.call_times]
+    assert [step["a"] for step in steps] == [pytest.approx((4e-9,)), pytest.approx((4e-9,))]
+    means = [sum(step[row][0] for step in found_profile.call_times) / 2 for row in range(2)]
+    assert means == pytest.approx([one.seconds for one in found_profile.operations])
 
 
 def test_a_step_is_the_mean_over_the_devices_that_have_it():
