@@ -234,6 +234,7 @@ def upload_values(check: int, checks: int, digest: str) -> dict[str, object]:
         "headline": "",
         "created_at": moment(check, checks),
         "measured_at": moment(check, checks),
+        "judged_at": moment(check, checks),
     }
 
 
