@@ -35,6 +35,7 @@ from fault_cases.evasions import EVASIONS
 from fault_cases.exclusive import EXCLUSIVE
 from fault_cases.habits import HABITS
 from fault_cases.leftover import LEFTOVER
+from fault_cases.mistakes import MISTAKES
 from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases.results import RESULTS
 from fault_cases.selection import SELECTION
@@ -52,6 +53,7 @@ CASES = (
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
     *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS, *LEFTOVER),
     *(*CHECKOUTS, *NATIVE_CODE, *LATER_STEPS, *OWN_PROCESS, *SELECTION, *FRAMEWORKS, *HABITS),
+    *MISTAKES,
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}
