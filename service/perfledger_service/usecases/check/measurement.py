@@ -197,10 +197,8 @@ def measure_change(
         notes=site.code.notes(base, head)
         + workload_file_notes(
             site.code.origin.changed,
-            workload_plan.to_measure,
-            new=workload_plan.new,
-            base=site.requests[Side.BASE],
-            head=site.requests[Side.HEAD],
+            workload_plan,
+            requests=site.requests,
             base_revision=site.sides.base,
             harness=site.harness,
         )

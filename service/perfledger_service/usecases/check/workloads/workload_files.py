@@ -2,18 +2,19 @@
 
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from perfledger.process.discovery import import_roots, module_name
 from perfledger.protocol import BenchmarkSuite, ChildRequest
-from perfledger.records import Revision, WorkloadSpec, short_sha
+from perfledger.records import Revision, Side, WorkloadSpec, short_sha
 from perfledger_runners.checkouts.difference import PROSE_SUFFIXES
 from perfledger_runners.checkouts.python_code import is_same_code
 from perfledger_runners.checkouts.source_tree import first_few, is_below
 from perfledger_runners.children.child_variables import child_variables, withheld_hint
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.safe_text import clean_text
+from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 
 # A text in quotes, such as the name of a variable.
 QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
@@ -21,20 +22,19 @@ QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 
 def workload_file_notes(
     changed: Iterable[str],
-    workloads: Collection[WorkloadSpec],
+    plan: WorkloadPlan,
     *,
-    new: Iterable[WorkloadSpec],
-    base: ChildRequest,
-    head: ChildRequest,
+    requests: Mapping[Side, ChildRequest],
     base_revision: Revision,
     harness: Harness,
 ) -> tuple[str, ...]:
     """Return the notes on files of the workloads: changes, and variables that they do not get.
 
     A smaller step would hide a slower product. `changed` are the files that differ in git.
-    Comments, formatting and prose do not count as changes, nor do files that head adds for `new`
+    Comments, formatting and prose do not count as changes, nor do files that head adds for new
     workloads. Data count wherever a workload's file names them.
     """
+    workloads, base, head = plan.to_measure, requests[Side.BASE], requests[Side.HEAD]
     if not workloads:
         return ()
     quoted = frozenset(text for each in _sources(workloads, head) for text in QUOTED.findall(each))
@@ -43,7 +43,7 @@ def workload_file_notes(
             changed,
             workloads,
             quoted,
-            new=new,
+            new=plan.new,
             base=base,
             head=head,
             base_revision=base_revision,

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
-from perfledger.records import Revision, WorkloadSpec
+from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger_service.usecases.check.workloads.workload_files import workload_file_notes
 
 BASE = Revision(sha="ab" * 20)
@@ -43,10 +43,8 @@ def notes(tmp_path):
         )
         return workload_file_notes(
             sorted(files),
-            workloads,
-            new=new,
-            base=base,
-            head=head,
+            SimpleNamespace(to_measure=workloads, new=new),
+            requests={Side.BASE: base, Side.HEAD: head},
             base_revision=BASE,
             harness=harness,
         )
