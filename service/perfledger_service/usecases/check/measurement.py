@@ -267,10 +267,7 @@ def _preparation(
     history: UploadTarget | Path | None,
     resumed: JournalHeader | None,
 ) -> tuple[Plan, tuple[CountedWork, ...], tuple[str, ...]]:
-    """Return the plan, the work of the steps, and notes on the history.
-
-    An interrupted check goes on with its own.
-    """
+    """Return plan, work of the steps, notes on the history; an interrupted check has its own."""
     if resumed is not None:
         return resumed.plan, resumed.work, ()
     names = [spec.id for spec in workload_plan.to_measure]
