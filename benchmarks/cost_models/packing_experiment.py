@@ -23,9 +23,9 @@ from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.readers import read_job_log
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.cluster import Cluster, read_cluster
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import FreeDevices, resource_requests
-from perfledger_cost_models.scheduling.placement import JobPlacer
+from perfledger_cost_models.scheduling.placement.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.placement.free_devices import FreeDevices, resource_requests
+from perfledger_cost_models.scheduling.placement.placement import JobPlacer
 from perfledger_cost_models.scheduling.policy import PlacementPolicy
 
 LOAD = 1.3  # of the capacity, as the paper's: by then hardly anything fits any more

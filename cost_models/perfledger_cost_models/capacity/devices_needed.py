@@ -11,13 +11,11 @@ from perfledger_cost_models.capacity.node_shape import (
     widest_job,
 )
 from perfledger_cost_models.capacity.resampled_log import resampled_log
-from perfledger_cost_models.capacity.wait_summary import met_share
-from perfledger_cost_models.job_logs.table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.queueing.server_count import WaitTarget
 from perfledger_cost_models.scheduling.day_bootstrap import MIN_DAYS
-from perfledger_cost_models.scheduling.device_time_accounting import NO_SAMPLES
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
-from perfledger_cost_models.scheduling.simulation import simulate
+from perfledger_cost_models.scheduling.simulation import meets_waits
 
 LADDER = 1.25  # step of the first search; the range between two steps is then halved
 # A job more or less may change a whole schedule, so this many further nodes have to meet the
@@ -78,11 +76,8 @@ def _nodes_needed(
 
     @cache
     def is_met(nodes: int) -> bool:
-        try:
-            outcome = simulate(jobs, shape.cluster(nodes), policy, samples=NO_SAMPLES)
-        except JobLogError:  # no job fits
-            return False
-        return met_share(outcome, target) >= target.share
+        cluster = shape.cluster(nodes)
+        return meets_waits(jobs, cluster, policy, wait_s=target.wait_s, share=target.share)
 
     count = fewest_nodes(is_met, first=first or max(most // 4, 1), most=most)
     while count is not None:

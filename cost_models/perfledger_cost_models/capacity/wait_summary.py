@@ -70,12 +70,6 @@ def replayed_summary(outcome: JobOutcomes, target: WaitTarget | None) -> WaitSum
     )
 
 
-def met_share(outcome: JobOutcomes, target: WaitTarget) -> float:
-    """Return the share of a replay's jobs that met a target, including those that fit no node."""
-    met = np.count_nonzero(outcome.wait_s <= target.wait_s)
-    return float(met / (len(outcome.jobs) + outcome.unplaceable))
-
-
 def _summary(
     jobs: JobTable,
     waits_s: FloatArray,

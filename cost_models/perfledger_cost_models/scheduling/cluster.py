@@ -57,6 +57,11 @@ def equal_nodes(nodes: int, *, devices: int) -> Cluster:
     return _cluster([(nodes, devices, 0, 0, "", "")])
 
 
+def limited_sum(column: IntArray) -> int:
+    """Return the sum of the processors or memory of nodes that list them."""
+    return int(column[column < UNLIMITED].sum())
+
+
 def read_cluster(text: str, *, devices: int) -> Cluster:
     """Read a list of nodes in CSV, with `devices` each unless a column says otherwise.
 

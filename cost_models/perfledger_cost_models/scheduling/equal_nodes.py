@@ -12,19 +12,18 @@ import numpy as np
 
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
-from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster, equal_nodes
+from perfledger_cost_models.scheduling.cluster import Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter, milli_by_day
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
 from perfledger_cost_models.scheduling.fair_share import TeamShares
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import FreeDevices, ResourceRequest
+from perfledger_cost_models.scheduling.late_jobs import LateJobs
+from perfledger_cost_models.scheduling.placement.free_devices import ResourceRequest
+from perfledger_cost_models.scheduling.placement.node_bits import NodeBits
+from perfledger_cost_models.scheduling.placement.whole_devices import NodeFragments, are_whole
 from perfledger_cost_models.scheduling.policy import (
     Backfill,
-    DeviceSharing,
     FairShareRule,
     JobOrder,
-    Locality,
-    PlacementPolicy,
     Preemption,
     SchedulingPolicy,
 )
@@ -32,15 +31,10 @@ from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
 from perfledger_cost_models.units import MS_PER_DAY
 
-# Scores are whole numbers up to 100: on wider nodes two counts of free devices may have one score.
-MAX_WIDTH = 50
 _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
 # The device time that a team has used is the same before and after one of its jobs starts; its
 # dominant share is not.
 _SHARES = frozenset({FairShareRule.NONE, FairShareRule.FAIR})
-_PLACEMENTS = frozenset(
-    {PlacementPolicy.BEST_FIT, PlacementPolicy.FIRST_FIT, PlacementPolicy.WORST_FIT}
-)
 
 
 def is_plain(
@@ -51,24 +45,12 @@ def is_plain(
     reservations: Sequence[Reservation],
 ) -> bool:
     """Return whether EqualNodesPool can simulate a pool, its jobs and a policy."""
-    sizes = cluster.devices[nodes]
-    is_one = len(nodes) == 1
-    are_nodes_alike = (
-        (sizes == sizes[0]).all()
-        and (is_one or sizes[0] <= MAX_WIDTH)
-        and (cluster.cpu_milli[nodes] >= UNLIMITED).all()
-        and (cluster.memory_mib[nodes] >= UNLIMITED).all()
-        and cluster.model.names == ("",)
-    )
-    is_whole = policy.sharing is DeviceSharing.WHOLE or (jobs.share_milli == WHOLE_DEVICE).all()
     is_simple = (
         policy.order in _ORDERS
         and policy.share in _SHARES
         and policy.preemption is Preemption.NEVER
-        and (is_one or policy.placement in _PLACEMENTS)
-        and (is_one or policy.locality is Locality.FEWEST)
     )
-    return bool(are_nodes_alike and is_whole and is_simple and not reservations)
+    return is_simple and not reservations and are_whole(jobs, cluster, nodes, policy)
 
 
 class EqualNodesPool:
@@ -89,7 +71,7 @@ class EqualNodesPool:
         self._table = jobs
         self._policy = policy
         self._size = int(cluster.devices[nodes[0]])
-        self._nodes = _NodeBits(len(nodes), self._size, policy.placement)
+        self._nodes = NodeBits(len(nodes), self._size, policy.placement)
         self._devices: list[int] = jobs.devices.tolist()
         self._run_ms: list[int] = jobs.run_ms.tolist()
         self._limit_ms: list[int] = jobs.limit_ms.tolist()
@@ -124,30 +106,47 @@ class EqualNodesPool:
         self.start_ms = self.end_ms = self.ran_ms = np.zeros(0, np.int64)
         self.rounded = 0
 
-    def run(self) -> None:
-        """Run all jobs to their ends."""
+    def run(self, late: LateJobs | None = None) -> None:
+        """Run all jobs to their ends; with `late` only until too many are, without accounts."""
         submit_ms: list[int] = self._table.submit_ms.tolist()
         can_fit = {size: self._nodes.can_fit(size) for size in set(self._devices)}
         arrivals = [job for job, size in enumerate(self._devices) if can_fit[size]]
-        events, queue = self._events, self._queue
-        place, count = 0, len(arrivals)
+        if late is not None:
+            late.watch(arrivals, submit_ms=submit_ms, start_ms=self._starts)
+        events, place, count = self._events, 0, len(arrivals)
         while place < count or events:
             now = events[0][0] if events else NO_END
             if place < count:
                 now = min(now, submit_ms[arrivals[place]])
+            if late is not None and late.count_until(now):
+                return
             if self._sample_ms <= now:
                 self._sample(now)
-            while events and events[0][0] == now:
-                self._end(heapq.heappop(events)[1], now)
+            first = place
             while place < count and submit_ms[arrivals[place]] == now:
-                self._wait(arrivals[place])
                 place += 1
-            while queue and self._start(queue[0][1], now):
-                heapq.heappop(queue)
-            if self._waiting:
-                self._start_all(now)
+            self._play(arrivals[first:place], now)
+        if late is not None:
+            late.count_until(NO_END)
+            return
         self._sample(self.meter.until_ms)  # other pools may still get jobs
         self._account()
+
+    def _play(self, arrivals: Sequence[int], now: int) -> None:
+        """End the jobs that end now, and start some of those that wait or arrive."""
+        events, queue = self._events, self._queue
+        # Where jobs may pass, all that wait are blocked until a job ends.
+        is_due = self._policy.backfill is not Backfill.ALWAYS
+        while events and events[0][0] == now:
+            self._end(heapq.heappop(events)[1], now)
+            is_due = True
+        for job in arrivals:
+            self._wait(job)
+            is_due = is_due or self._devices[job] not in self._blocked
+        while queue and self._start(queue[0][1], now):
+            heapq.heappop(queue)
+        if is_due and self._waiting:
+            self._start_all(now)
 
     def _sample(self, now: int) -> None:
         """Sample the free devices of the time since the last sample, in which nothing changed."""
@@ -181,7 +180,7 @@ class EqualNodesPool:
         while heads:
             (_, _, job), line = heapq.heappop(heads)
             if self._start(job, now):
-                waiting.leave(line, place=0, milli=self._devices[job])
+                waiting.leave(line, place=0)
                 if waiting.size(line):
                     heapq.heappush(heads, (waiting.rank(line, 0, shares), line))
                 continue
@@ -223,22 +222,18 @@ class EqualNodesPool:
         shadow, spare = self._expected_ends.shadow(
             self._devices[head], free_milli=self._nodes.free, now_ms=now
         )
-        while candidates := [
-            (waiting.rank(line, place, shares), line, place)
-            for line in waiting.lines()
-            if line[1] not in self._blocked
-            and (place := self._backfill_place(line, shadow - now, spare)) is not None
-        ]:
-            (_, _, job), line, place = min(candidates)
+        while found := waiting.first_that_delays_nobody(
+            within_ms=shadow - now,
+            spare_milli=spare,
+            limits=self._limit_ms,
+            shares=shares,
+            blocked=self._blocked,
+        ):
+            job, line, place = found
             if self._start(job, now):
-                waiting.leave(line, place=place, milli=line[1])
+                waiting.leave(line, place=place)
                 if now + self._limit_ms[job] > shadow:
                     spare -= line[1]
-
-    def _backfill_place(self, line: QueueKey, within_ms: int, spare: int) -> int | None:
-        if line[1] <= spare:
-            return 0
-        return self._waiting.shortest(line, within_ms=within_ms, limits=self._limit_ms)
 
     def _account(self) -> None:
         """Account for the device time of all jobs, and for the samples of free devices."""
@@ -260,104 +255,14 @@ class EqualNodesPool:
         self._account_samples()
 
     def _account_samples(self) -> None:
-        mix = Fragmentation(self._table)
-        state = FreeDevices(equal_nodes(1, devices=self._size), np.zeros(1, np.int64), self._table)
-        places = np.arange(self._size)
-        unusable: dict[int, float] = {}  # thousandths of devices of a node, by its free devices
+        fragments = NodeFragments(self._table, self._size)
         for sample, levels in enumerate(self._levels, start=1):
             free_milli, amount = 0, 0.0
             for free, count in levels:
-                if free not in unusable:
-                    state.left[0] = np.where(places < free, WHOLE_DEVICE, 0)
-                    unusable[free] = float(mix.amount(state, np.zeros(1, np.int64))[0])
                 free_milli += free * count * WHOLE_DEVICE
-                amount += unusable[free] * count
+                amount += fragments.of_node(free) * count
             day = sample * self.meter.step_ms // MS_PER_DAY
             self.meter.add_sample(day, free_milli=free_milli, unusable_milli=round(amount))
-
-
-class _NodeBits:
-    """The free devices of equal nodes: for each number of them the nodes, as bits of an integer."""
-
-    def __init__(self, nodes: int, size: int, placement: PlacementPolicy) -> None:
-        self._size = size
-        self._count = nodes
-        self._placement = placement
-        self._bits = [*[0] * size, (1 << nodes) - 1]
-        self._idle = [size] * nodes
-        self.free = nodes * size
-
-    def can_fit(self, devices: int) -> bool:
-        """Return whether a job fits on empty nodes."""
-        return -(-devices // self._size) <= self._count
-
-    def levels(self) -> tuple[tuple[int, int], ...]:
-        """Return counts of free devices, each with the number of nodes that have it."""
-        if self._count == 1:
-            return ((self.free, 1),)
-        return tuple((free, bits.bit_count()) for free, bits in enumerate(self._bits) if bits)
-
-    def take(self, devices: int) -> tuple[tuple[int, int], ...] | None:
-        """Take devices on one node, or whole nodes and part of one; None if they do not fit."""
-        if devices > self.free:
-            return None
-        if devices <= self._size:
-            node = self._node_for(devices)
-            if node is None:
-                return None
-            self._move(node, devices)
-            return ((node, devices),)
-        return self._take_nodes(*divmod(devices, self._size))
-
-    def _take_nodes(self, count: int, rest: int) -> tuple[tuple[int, int], ...] | None:
-        if self._bits[self._size].bit_count() < count:
-            return None
-        portions: list[tuple[int, int]] = []
-        for _ in range(count):
-            portions.append((self._lowest(self._size), self._size))
-            self._move(*portions[-1])
-        if rest:
-            node = self._node_for(rest)
-            if node is None:
-                self.give_back(portions)
-                return None
-            portions.append((node, rest))
-            self._move(node, rest)
-        return tuple(portions)
-
-    def give_back(self, portions: Sequence[tuple[int, int]]) -> None:
-        """Give back devices of nodes."""
-        for node, devices in portions:
-            self._move(node, -devices)
-
-    def _node_for(self, devices: int) -> int | None:
-        """Return the node with the best score, the first of several; None if none has room."""
-        if self._count == 1:
-            return 0 if self.free >= devices else None
-        fitting = range(devices, self._size + 1)
-        if self._placement is PlacementPolicy.FIRST_FIT:
-            return min((self._lowest(free) for free in fitting if self._bits[free]), default=None)
-        if self._placement is PlacementPolicy.WORST_FIT:
-            fitting = fitting[::-1]
-        for free in fitting:
-            bits = self._bits[free]
-            if bits:
-                return (bits & -bits).bit_length() - 1
-        return None
-
-    def _lowest(self, free: int) -> int:
-        bits = self._bits[free]
-        return (bits & -bits).bit_length() - 1
-
-    def _move(self, node: int, devices: int) -> None:
-        """Take devices of a node, or give them back if negative."""
-        free = self._idle[node]
-        rest = free - devices
-        bit = 1 << node
-        self._bits[free] ^= bit
-        self._bits[rest] |= bit
-        self._idle[node] = rest
-        self.free -= devices
 
 
 def _sort_keys(jobs: JobTable, order: JobOrder) -> list[int]:

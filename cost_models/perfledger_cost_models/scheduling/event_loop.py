@@ -11,16 +11,16 @@ import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, IntArray
 from perfledger_cost_models.job_logs.table import JobTable
-from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
+from perfledger_cost_models.scheduling.cluster import Cluster, limited_sum
 from perfledger_cost_models.scheduling.device_time_accounting import (
     FRAGMENTATION_SAMPLES,
     DeviceTimeMeter,
 )
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
 from perfledger_cost_models.scheduling.fair_share import TeamShares
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import FreeDevices, JobAllocation
-from perfledger_cost_models.scheduling.placement import JobPlacer
+from perfledger_cost_models.scheduling.late_jobs import LateJobs
+from perfledger_cost_models.scheduling.placement.free_devices import JobAllocation
+from perfledger_cost_models.scheduling.placement.placement import devices_and_placer
 from perfledger_cost_models.scheduling.policy import (
     Backfill,
     FairShareRule,
@@ -56,19 +56,15 @@ class PoolSimulation:
         self.ran_ms = np.zeros(len(jobs), np.int64)
         self.rounded = self.preemptions = 0
         self._policy = policy
-        self._free = FreeDevices(cluster, nodes, jobs)
-        self._jobs = SimulatedJobs(jobs, policy, has_calendar=bool(reservations))
-        self._fragmentation = Fragmentation(jobs)
-        self._placer = JobPlacer(
-            self._free,
-            policy.placement,
-            fragmentation=self._fragmentation,
-            locality=policy.locality,
-            seed=seed,
+        self._free, self._placer, self._unusable = devices_and_placer(
+            jobs, cluster, nodes, policy, has_calendar=bool(reservations), seed=seed
         )
+        self._jobs = SimulatedJobs(jobs, policy, has_calendar=bool(reservations))
         self.meter = DeviceTimeMeter(
             capacity_milli=self._free.capacity_milli, until_ms=until_ms, samples=samples
         )
+        self._late: LateJobs | None = None
+        self._is_migrating = policy.preemption is Preemption.MIGRATION
         self._calendar = ReservationCalendar(reservations, jobs, len(nodes))
         self._waiting = WaitQueue()
         self._quantum_ms = (
@@ -85,44 +81,62 @@ class PoolSimulation:
         self._team_shares = TeamShares(
             policy.share,
             milli=self._free.capacity_milli,
-            cpu=_limited_sum(self._free.cpu),
-            memory=_limited_sum(self._free.memory),
+            cpu=limited_sum(cluster.cpu_milli[nodes]),
+            memory=limited_sum(cluster.memory_mib[nodes]),
         )
 
-    def run(self) -> None:
-        """Run all jobs to their ends."""
+    def run(self, late: LateJobs | None = None) -> None:
+        """Run all jobs to their ends; with `late` only until too many are, without accounts."""
         can_fit = [self._placer.place(request) is not None for request in self._jobs.requests]
         arrivals = [job for job, index in enumerate(self._jobs.class_of) if can_fit[index]]
-        submit_ms = self._jobs.submit_ms
+        submit_ms, place = self._jobs.submit_ms, 0
+        self._late = late
+        if late is not None:
+            late.watch(arrivals, submit_ms=submit_ms, start_ms=self.start_ms)
         heapq.heapify(self._events)
-        place = 0
-        while place < len(arrivals) or self._events:
-            now = self._events[0][0] if self._events else NO_END
+        while True:
+            now = self._next_event_ms()
             if place < len(arrivals):
                 now = min(now, submit_ms[arrivals[place]])
-            self._count_until(now)
-            # The old ends of moved jobs stay among the events. Migrating at them would never end.
-            is_due = self._policy.preemption is not Preemption.MIGRATION
-            while self._events and self._events[0][0] == now:
-                is_due |= self._end(heapq.heappop(self._events)[1], now)
+            if now == NO_END or self._is_over(now):
+                break
+            first = place
             while place < len(arrivals) and submit_ms[arrivals[place]] == now:
-                self._wait(arrivals[place], now)
                 place += 1
-                is_due = True
-            if self._waiting and is_due:
-                self._start_all(now)
-        self._count_until(self.meter.until_ms)  # other pools may still get jobs
+            self._play(arrivals[first:place], now)
+        # Other pools may still get jobs.
+        self._is_over(self.meter.until_ms if late is None else NO_END)
 
-    def _count_until(self, now: int) -> None:
+    def _play(self, arrivals: Sequence[int], now: int) -> None:
+        """End the jobs that end now, and start some of those that wait or arrive."""
+        while self._events and self._events[0][0] == now:
+            self._end(heapq.heappop(self._events)[1], now)
+        for job in arrivals:
+            self._wait(job, now)
+        if self._waiting:
+            self._start_all(now)
+
+    def _next_event_ms(self) -> int:
+        """Return the time of the next event; the old ends of jobs that migrated are none."""
+        while self._is_migrating and self._events:
+            end_ms, job = self._events[0]
+            run = self._running.get(job)
+            if job < 0 or (run is not None and run.end_ms == end_ms):
+                break
+            heapq.heappop(self._events)
+        return self._events[0][0] if self._events else NO_END
+
+    def _is_over(self, now: int) -> bool:
+        """Account for the time until now, or return whether too many jobs are late by then."""
+        if self._late is not None:
+            return self._late.count_until(now)
         self.meter.advance(
             now,
             free_milli=self._free.free_milli,
             waiting_milli=self._waiting.milli,
             unusable=self._unusable,
         )
-
-    def _unusable(self) -> float:
-        return float(self._fragmentation.amount(self._free, np.arange(len(self._free.size))).sum())
+        return False
 
     def _wait(self, job: int, since_ms: int) -> None:
         self._waiting.add(
@@ -133,14 +147,11 @@ class PoolSimulation:
             milli=self._jobs.milli(job),
         )
 
-    def _leave(self, line: QueueKey, *, place: int) -> None:
-        self._waiting.leave(line, place=place, milli=self._jobs.class_milli[line[1]])
-
     def _start_all(self, now: int) -> None:
         """Start waiting jobs in order until the next one does not fit and none may pass it."""
         if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
             self._blocked.clear()
-        if self._policy.preemption is Preemption.MIGRATION:
+        if self._is_migrating:
             self._migrate(now)
             return
         heads = self._queue_heads(now)
@@ -160,7 +171,7 @@ class PoolSimulation:
 
     def _next_heads(self, heads: list[_QueueHead], line: QueueKey, now: int) -> list[_QueueHead]:
         """Return the heads of the lines once the head of one line has started."""
-        self._leave(line, place=0)
+        self._waiting.leave(line, place=0)
         if self._policy.share is not FairShareRule.NONE:
             return self._queue_heads(now)  # the share of its team has grown
         if self._waiting.size(line):
@@ -180,10 +191,9 @@ class PoolSimulation:
         return heads
 
     def _start(self, job: int, now: int) -> bool:
-        allocation = self._placer.place(self._jobs.request(job), self._allowed_nodes(job, now))
+        allocation = self._placer.claim(self._jobs.request(job), self._allowed_nodes(job, now))
         if allocation is None:
             return False
-        self._free.take(allocation)
         self._begin(job, allocation, now)
         return True
 
@@ -212,17 +222,19 @@ class PoolSimulation:
         if self.start_ms[job] < 0:
             self.start_ms[job] = now
 
-    def _end(self, job: int, now: int) -> bool:
-        """End a job, a reservation or a quantum; return False for an end that was postponed."""
+    def _end(self, job: int, now: int) -> None:
+        """End a job, a reservation or a quantum; nothing ends that was postponed."""
         run = self._running.get(job)
         if run is None or run.end_ms != now:
             self._blocked.clear()
-            return job < 0
+            return
         self._stop(run, now)
         self._free.give_back(run.allocation)
         self.end_ms[job] = now
+        if self._late is not None:
+            waited_ms = now - self._jobs.submit_ms[job] - int(self.ran_ms[job])
+            self._late.end(job, waited_ms=waited_ms)
         self.rounded += self._jobs.rounded_milli(job) * self._jobs.run_ms[job]
-        return True
 
     def _stop(self, run: RunningJob, now: int) -> None:
         """Account for a job until now; its devices are still allocated."""
@@ -245,7 +257,7 @@ class PoolSimulation:
                 self._failed_attempts[line[1]] = (job, self._starts_and_stops, later)
             return False
         # The job leaves first: a preempted job may queue before it, in the same line.
-        self._leave(line, place=0)
+        self._waiting.leave(line, place=0)
         self._begin(job, allocation, now)
         for run in preempted:
             self._requeue(run, now)
@@ -282,8 +294,7 @@ class PoolSimulation:
                 if candidate.job not in freed and freeable.is_in_reach(candidate.allocation):
                     free_devices.give_back(candidate.allocation)
                     freed.add(candidate.job)
-            if (allocation := self._placer.place(request, allowed)) is not None:
-                free_devices.take(allocation)
+            if (allocation := self._placer.claim(request, allowed)) is not None:
                 break
         preempted = [run for run in preempted if run.job in freed]
         unaffected = {
@@ -293,55 +304,50 @@ class PoolSimulation:
 
     def _migrate(self, now: int) -> None:
         """Place all running and waiting jobs again, in order; moved and preempted jobs pay."""
-        runs = self._running.all()
-        for run in runs:
-            self._free.give_back(run.allocation)
-        heads: list[tuple[QueueRank, QueueKey, RunningJob | None]] = [
-            (*head, None) for head in self._queue_heads(now)
-        ]
-        heads += [
-            (self._running.rank(run, now), self._jobs.queue_key(run.job), run) for run in runs
-        ]
-        heapq.heapify(heads)
+        runs = self._running.ranked(now)
+        self._free.give_all_back(run.allocation for _, run in runs)
+        heads = self._queue_heads(now)
         placements: list[tuple[RunningJob, JobAllocation | None]] = []
-        while heads:
-            (_, _, job), line, run_before = heapq.heappop(heads)
-            allocation = self._new_allocation(job, run_before, now)
-            if run_before is not None:
-                placements.append((run_before, allocation))
-            elif allocation:
-                self._begin(job, allocation, now)
-                for head in self._next_heads([], line, now):
-                    heapq.heappush(heads, (*head, None))
+        for rank, run in runs:
+            self._place_waiting(heads, now, before=rank)
+            # Checkpoints may have carried a running job past its time limit.
+            limit_ms = max(run.expected_ms, run.end_ms) - now
+            placements.append((run, self._new_allocation(run.job, limit_ms, now)))
+        self._place_waiting(heads, now, before=None)
         for run, allocation in placements:
             self._resume(run, allocation, now)
+
+    def _place_waiting(
+        self, heads: list[_QueueHead], now: int, *, before: QueueRank | None
+    ) -> None:
+        """Start the waiting jobs that rank before a running one, or all that are left."""
+        while heads and (before is None or heads[0][0] < before):
+            (_, _, job), line = heapq.heappop(heads)
+            allocation = self._new_allocation(job, self._jobs.limit_ms[job], now)
+            if allocation:
+                self._begin(job, allocation, now)
+                self._next_heads(heads, line, now)
 
     def _resume(self, run: RunningJob, allocation: JobAllocation | None, now: int) -> None:
         """Continue a running job where it was placed, or let it wait if it was not."""
         if allocation is None:
             self._requeue(run, now)
-        elif [part.node for part in allocation.nodes] == [
-            part.node for part in run.allocation.nodes
-        ]:
+        elif allocation is run.allocation or allocation.has_nodes_of(run.allocation):
             run.allocation = allocation
         else:
             self._interrupt(run, now)
             self._begin(run.job, allocation, now)
 
-    def _new_allocation(self, job: int, run: RunningJob | None, now: int) -> JobAllocation | None:
+    def _new_allocation(self, job: int, limit_ms: int, now: int) -> JobAllocation | None:
         """Allocate devices to a job; None if it does not fit, or its class is known not to."""
         job_class = self._jobs.class_of[job]
         if job_class in self._blocked:
             return None
-        # Checkpoints may have carried a running job past its time limit.
-        limit_ms = (
-            self._jobs.limit_ms[job] if run is None else max(run.expected_ms, run.end_ms) - now
-        )
-        allowed = self._calendar.allowed(self._jobs.team[job], limit_ms, now)
-        allocation = self._placer.place(self._jobs.requests[job_class], allowed)
-        if allocation:
-            self._free.take(allocation)
-        elif allowed is None:
+        allowed = None
+        if self._calendar.ends:
+            allowed = self._calendar.allowed(self._jobs.team[job], limit_ms, now)
+        allocation = self._placer.claim(self._jobs.requests[job_class], allowed)
+        if allocation is None and allowed is None:
             self._blocked.add(job_class)
         return allocation
 
@@ -368,28 +374,17 @@ class PoolSimulation:
             self._jobs.milli(head), free_milli=self._free.free_milli, now_ms=now
         )
         shares = self._team_shares.shares(now)
-        while True:
-            candidates = [
-                (self._waiting.rank(line, place, shares), line, place)
-                for line in self._waiting.lines()
-                if line[1] not in self._blocked
-                and (place := self._backfill_place(line, shadow - now, spare)) is not None
-            ]
-            if not candidates:
-                return
-            (_, _, job), line, place = min(candidates)
+        while found := self._waiting.first_that_delays_nobody(
+            within_ms=shadow - now,
+            spare_milli=spare,
+            limits=self._jobs.limit_ms,
+            shares=shares,
+            blocked=self._blocked,
+        ):
+            job, line, place = found
             if not self._start(job, now):
                 self._blocked.add(line[1])
                 continue
-            self._leave(line, place=place)
+            self._waiting.leave(line, place=place)
             if now + self._jobs.limit_ms[job] > shadow:
                 spare -= self._jobs.class_milli[line[1]]
-
-    def _backfill_place(self, line: QueueKey, within_ms: int, spare: int) -> int | None:
-        if self._jobs.class_milli[line[1]] <= spare:
-            return 0
-        return self._waiting.shortest(line, within_ms=within_ms, limits=self._jobs.limit_ms)
-
-
-def _limited_sum(column: IntArray) -> int:
-    return int(column[column < UNLIMITED].sum())

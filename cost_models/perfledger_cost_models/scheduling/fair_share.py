@@ -6,7 +6,7 @@ a decay. Dominant share is that of Ghodsi et al., "Dominant Resource Fairness" (
 
 import math
 
-from perfledger_cost_models.scheduling.free_devices import ResourceRequest
+from perfledger_cost_models.scheduling.placement.free_devices import ResourceRequest
 from perfledger_cost_models.scheduling.policy import FairShareRule
 from perfledger_cost_models.units import MS_PER_DAY
 

@@ -8,14 +8,13 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-import numpy as np
-
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.scheduling.placement.free_devices import (
     FreeDevices,
     JobAllocation,
     ResourceRequest,
 )
+from perfledger_cost_models.scheduling.placement.whole_devices import WholeDevices
 from perfledger_cost_models.scheduling.policy import (
     JobOrder,
     Locality,
@@ -58,7 +57,7 @@ class RunningJobs:
 
     def __init__(self, policy: SchedulingPolicy) -> None:
         self._policy = policy
-        self._is_idle = policy.preemption is Preemption.NEVER
+        self._is_grouped = policy.preemption not in {Preemption.NEVER, Preemption.MIGRATION}
         self._runs: dict[int, RunningJob] = {}
         self._groups: dict[int, list[_Place]] = {}
 
@@ -66,12 +65,11 @@ class RunningJobs:
         """Return the run of a job, None if it is not running."""
         return self._runs.get(job)
 
-    def all(self) -> tuple[RunningJob, ...]:
-        """Return all runs."""
-        return tuple(self._runs.values())
+    def ranked(self, now_ms: int) -> list[tuple[QueueRank, RunningJob]]:
+        """Return all runs with their ranks among waiting jobs, in order."""
+        return sorted((self._rank(run, now_ms), run) for run in self._runs.values())
 
-    def rank(self, run: RunningJob, now_ms: int) -> QueueRank:
-        """Return the rank of a run among waiting jobs."""
+    def _rank(self, run: RunningJob, now_ms: int) -> QueueRank:
         key = -run.priority
         match self._policy.order:
             case JobOrder.REMAINING:
@@ -85,13 +83,13 @@ class RunningJobs:
     def add(self, run: RunningJob) -> None:
         """Add a job that starts."""
         self._runs[run.job] = run
-        if not self._is_idle:
+        if self._is_grouped:
             insort(self._groups.setdefault(self._group(run), []), self._place(run))
 
     def remove(self, run: RunningJob) -> None:
         """Remove a job that stops."""
         del self._runs[run.job]
-        if not self._is_idle:
+        if self._is_grouped:
             group = self._groups[self._group(run)]
             del group[bisect_left(group, self._place(run))]
 
@@ -146,22 +144,26 @@ class PreemptibleDevices:
     """
 
     def __init__(
-        self, free_devices: FreeDevices, request: ResourceRequest, *, locality: Locality
+        self,
+        free_devices: FreeDevices | WholeDevices,
+        request: ResourceRequest,
+        *,
+        locality: Locality,
     ) -> None:
         is_counted = locality is Locality.FEWEST and request.share_milli == WHOLE_DEVICE
         self._per_node = (
             min(request.devices, free_devices.widest) if is_counted else 0
         )  # of one node
         self._least = self._per_node and (request.devices % self._per_node or self._per_node)
-        self._free: list[int] = free_devices.idle_count.tolist()
-        enough = int(np.count_nonzero(free_devices.idle_count >= self._per_node))
+        self._free = free_devices.idle_counts()
+        enough = free_devices.nodes_with(self._per_node)
         self._nodes = self._per_node and request.devices // self._per_node - enough
 
     def may_fit(self, allocation: JobAllocation) -> bool:
         """Count an allocation as free; return whether the job may fit then."""
         for part in allocation.nodes if self._per_node else ():
             before = self._free[part.node]
-            self._free[part.node] += len(part.devices)
+            self._free[part.node] += part.device_count
             if before < self._per_node <= self._free[part.node]:
                 self._nodes -= 1
         return self._nodes <= 0

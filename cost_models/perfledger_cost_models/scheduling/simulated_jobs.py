@@ -1,7 +1,10 @@
 """Holds the jobs of one pool while they are simulated: requests, times, sort keys."""
 
 from perfledger_cost_models.job_logs.table import JobTable
-from perfledger_cost_models.scheduling.free_devices import ResourceRequest, request_classes
+from perfledger_cost_models.scheduling.placement.free_devices import (
+    ResourceRequest,
+    request_classes,
+)
 from perfledger_cost_models.scheduling.policy import FairShareRule, JobOrder, SchedulingPolicy
 from perfledger_cost_models.scheduling.preemption import PreemptionRank
 from perfledger_cost_models.scheduling.wait_queue import QueueKey

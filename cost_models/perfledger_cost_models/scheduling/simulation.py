@@ -9,12 +9,18 @@ import numpy as np
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
-from perfledger_cost_models.scheduling.device_time_accounting import FRAGMENTATION_SAMPLES
+from perfledger_cost_models.scheduling.device_time_accounting import (
+    FRAGMENTATION_SAMPLES,
+    NO_SAMPLES,
+)
 from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
+from perfledger_cost_models.scheduling.late_jobs import LateJobs
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.reservations import Reservation
+
+_Pool = PoolSimulation | EqualNodesPool
 
 
 def simulate(
@@ -36,25 +42,18 @@ def simulate(
     ran = _ran(jobs, cluster)
     until_ms = int(ran.submit_ms.max())
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
-    pools: list[PoolSimulation | EqualNodesPool] = []
+    pools: list[_Pool] = []
     for nodes, rows in _pools(ran, cluster):
-        pool_jobs = ran.take(rows)
-        pool: PoolSimulation | EqualNodesPool
-        if is_plain(pool_jobs, cluster, nodes, policy, reservations):
-            pool = EqualNodesPool(
-                pool_jobs, cluster, nodes, policy, until_ms=until_ms, samples=samples
-            )
-        else:
-            pool = PoolSimulation(
-                pool_jobs,
-                cluster,
-                nodes,
-                policy,
-                reservations,
-                until_ms=until_ms,
-                seed=seed,
-                samples=samples,
-            )
+        pool = _pool(
+            ran.take(rows),
+            cluster,
+            nodes,
+            policy,
+            reservations,
+            until_ms=until_ms,
+            seed=seed,
+            samples=samples,
+        )
         pool.run()
         start_ms[rows], end_ms[rows], ran_ms[rows] = pool.start_ms, pool.end_ms, pool.ran_ms
         pools.append(pool)
@@ -80,6 +79,58 @@ def simulate(
         free_samples_by_day=_by_day([pool.meter.free_samples for pool in pools]),
         unusable_samples_by_day=_by_day([pool.meter.unusable_samples for pool in pools]),
         idle_demand_by_day=_by_day([pool.meter.idle_demand for pool in pools]),
+    )
+
+
+def meets_waits(
+    jobs: JobTable, cluster: Cluster, policy: SchedulingPolicy, *, wait_s: float, share: float
+) -> bool:
+    """Return whether a share of the jobs waits at most `wait_s` in a simulation.
+
+    It stops as soon as too many jobs have waited longer. A job that fits no node waits for ever.
+    Raises JobLogError if no job is left.
+    """
+    ran = _ran(jobs, cluster)
+    late = LateJobs(len(ran), wait_s=wait_s, met_share=share)
+    pools = _pools(ran, cluster)
+    late.leave_out(len(ran) - sum(len(rows) for _, rows in pools))
+    for nodes, rows in pools:
+        pool = _pool(
+            ran.take(rows),
+            cluster,
+            nodes,
+            policy,
+            (),
+            until_ms=int(ran.submit_ms.max()),
+            seed=0,
+            samples=NO_SAMPLES,
+        )
+        pool.run(late)
+    return not late.are_too_many
+
+
+def _pool(
+    jobs: JobTable,
+    cluster: Cluster,
+    nodes: IntArray,
+    policy: SchedulingPolicy,
+    reservations: Sequence[Reservation],
+    *,
+    until_ms: int,
+    seed: int,
+    samples: int,
+) -> _Pool:
+    if is_plain(jobs, cluster, nodes, policy, reservations):
+        return EqualNodesPool(jobs, cluster, nodes, policy, until_ms=until_ms, samples=samples)
+    return PoolSimulation(
+        jobs,
+        cluster,
+        nodes,
+        policy,
+        reservations,
+        until_ms=until_ms,
+        seed=seed,
+        samples=samples,
     )
 
 

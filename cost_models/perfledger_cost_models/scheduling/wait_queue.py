@@ -1,7 +1,7 @@
 """Orders waiting jobs in lines of one team and one request class each."""
 
 from bisect import insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 QueueKey = tuple[int, int]  # team, request class
 QueueRank = tuple[float, int, int]  # the team's share, the job's key, its row
@@ -14,6 +14,7 @@ class WaitQueue:
     def __init__(self) -> None:
         self._lines: dict[QueueKey, list[_Place]] = {}
         self._least: dict[QueueKey, int] = {}  # a lower bound on the time limits of each line
+        self._line_milli: dict[QueueKey, int] = {}  # that each job of a line requests
         self.milli = 0  # thousandths of devices that all waiting jobs request
 
     def __bool__(self) -> bool:
@@ -23,17 +24,47 @@ class WaitQueue:
         """Add a job to its line, before jobs with a larger key."""
         insort(self._lines.setdefault(line, []), (key, job))
         self._least[line] = min(limit_ms, self._least.get(line, limit_ms))
+        self._line_milli[line] = milli
         self.milli += milli
 
-    def leave(self, line: QueueKey, *, place: int, milli: int) -> None:
+    def leave(self, line: QueueKey, *, place: int) -> None:
         """Remove the job at a place of a line."""
         queue = self._lines[line]
         del queue[place]
-        self.milli -= milli
+        self.milli -= self._line_milli[line]
         if not queue:
-            del self._lines[line], self._least[line]
+            del self._lines[line], self._least[line], self._line_milli[line]
 
-    def shortest(self, line: QueueKey, *, within_ms: int, limits: list[int]) -> int | None:
+    def first_that_delays_nobody(
+        self,
+        *,
+        within_ms: int,
+        spare_milli: int,
+        limits: list[int],
+        shares: Mapping[int, float],
+        blocked: Container[int],
+    ) -> tuple[int, QueueKey, int] | None:
+        """Return the first job that ends `within_ms` or needs no more than is spare (EASY).
+
+        With it are its line and its place there. The classes of `blocked` are left out.
+        """
+        candidates = [
+            (self.rank(line, place, shares), line, place)
+            for line in self._lines
+            if line[1] not in blocked
+            and (
+                place := 0
+                if self._line_milli[line] <= spare_milli
+                else self._shortest(line, within_ms=within_ms, limits=limits)
+            )
+            is not None
+        ]
+        if not candidates:
+            return None
+        (_, _, job), line, place = min(candidates)
+        return job, line, place
+
+    def _shortest(self, line: QueueKey, *, within_ms: int, limits: list[int]) -> int | None:
         """Return the first place of a line whose job has a time limit of at most `within_ms`."""
         if self._least[line] > within_ms:
             return None

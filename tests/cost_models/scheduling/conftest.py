@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfledger_cost_models.scheduling.cluster import equal_nodes
-from perfledger_cost_models.scheduling.free_devices import FreeDevices
+from perfledger_cost_models.scheduling.placement.free_devices import FreeDevices
 from tests.cost_models.example_job_mix import MIX
 
 

@@ -5,7 +5,7 @@ import pytest
 from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.scheduling.fair_share import HALF_LIFE_MS, TeamShares
-from perfledger_cost_models.scheduling.free_devices import ResourceRequest
+from perfledger_cost_models.scheduling.placement.free_devices import ResourceRequest
 from perfledger_cost_models.scheduling.policy import (
     Backfill,
     FairShareRule,

@@ -1,6 +1,4 @@
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.scheduling.placement.free_devices import (
+    FreeDevices,
     JobAllocation,
     NodeAllocation,
     ResourceRequest,
@@ -252,6 +251,17 @@ def test_who_fits_may_pass_in_the_order_of_the_rest():
     assert seconds(simulate(jobs, ONE_NODE, policy).start_ms) == [0, 40, 2, 10, 4]
 
 
+def full_nodes(count):
+    """Return nodes of four devices each, all taken."""
+    jobs = table_of([Job(submit_s=0, run_s=1, devices=4)])
+    full = FreeDevices(equal_nodes(count, devices=4), np.arange(count), jobs)
+    request = ResourceRequest(4, 1000, 0, 0, 0)
+    for node in range(count):
+        part = NodeAllocation(node, np.arange(4), 0, 0)
+        full.take(JobAllocation(request, (part,)))
+    return full
+
+
 @pytest.mark.parametrize(
     ("devices", "share_milli", "locality", "fits_after", "least_of_node"),
     [
@@ -266,7 +276,7 @@ def test_whole_devices_on_few_nodes_are_counted_before_any_job_is_displaced(
     devices, share_milli, locality, fits_after, least_of_node
 ):
     request = ResourceRequest(devices, share_milli, 0, 0, 0)
-    full: Any = SimpleNamespace(widest=4, idle_count=np.zeros(4, dtype=np.int64))
+    full = full_nodes(4)
     bound = PreemptibleDevices(full, request, locality=locality)
 
     fits, in_reach = [], []
@@ -282,7 +292,7 @@ def test_whole_devices_on_few_nodes_are_counted_before_any_job_is_displaced(
 
 def test_on_a_full_node_a_job_of_parts_of_devices_is_in_reach():
     request = ResourceRequest(1, 500, 0, 0, 0)
-    full: Any = SimpleNamespace(widest=4, idle_count=np.zeros(1, dtype=np.int64))
+    full = full_nodes(1)
     part = NodeAllocation(0, np.array([0]), 0, 0)
 
     bound = PreemptibleDevices(full, request, locality=Locality.FEWEST)

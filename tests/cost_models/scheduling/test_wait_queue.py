@@ -26,25 +26,47 @@ def test_the_last_job_takes_its_line_along():
     queue = queue_of((0, 0, 9), (0, 1, 9))
     assert (queue.milli, queue.size(LINE), queue.size(OTHER)) == (1000, 2, 0)
 
-    queue.leave(LINE, place=0, milli=500)
+    queue.leave(LINE, place=0)
     assert (bool(queue), queue.milli, list(queue.lines())) == (True, 500, [LINE])
-    queue.leave(LINE, place=0, milli=500)
+    queue.leave(LINE, place=0)
     assert (bool(queue), queue.milli, list(queue.lines())) == (False, 0, [])
+
+
+def first(queue, limits, *, within_ms, spare_milli=0, shares=None, blocked=()):
+    return queue.first_that_delays_nobody(
+        within_ms=within_ms,
+        spare_milli=spare_milli,
+        limits=limits,
+        shares=shares or {},
+        blocked=blocked,
+    )
 
 
 def test_the_first_job_within_a_time_limit_is_found_up_to_the_limit_itself():
     limits = [90, 40, 30]
     queue = queue_of(*((place, place, limit) for place, limit in enumerate(limits)))
 
-    assert queue.shortest(LINE, within_ms=29, limits=limits) is None
-    assert queue.shortest(LINE, within_ms=30, limits=limits) == 2
-    assert queue.shortest(LINE, within_ms=40, limits=limits) == 1
+    assert first(queue, limits, within_ms=29) is None
+    assert first(queue, limits, within_ms=30) == (2, LINE, 2)
+    assert first(queue, limits, within_ms=40) == (1, LINE, 1)
+    assert first(queue, limits, within_ms=40, blocked={LINE[1]}) is None
 
 
 def test_the_bound_of_a_line_grows_once_its_shortest_job_has_left():
     limits = [90, 30]
     queue = queue_of((0, 0, 90), (1, 1, 30))
-    queue.leave(LINE, place=1, milli=500)
+    queue.leave(LINE, place=1)
 
-    assert queue.shortest(LINE, within_ms=40, limits=limits) is None
-    assert queue.shortest(LINE, within_ms=90, limits=limits) == 0
+    assert first(queue, limits, within_ms=40) is None
+    assert first(queue, limits, within_ms=90) == (0, LINE, 0)
+
+
+def test_a_job_that_takes_no_more_than_is_spare_may_last_and_teams_have_their_order():
+    limits = [90, 90]
+    queue = queue_of((0, 0, 90))
+    queue.add(OTHER, key=0, job=1, limit_ms=90, milli=400)
+
+    assert first(queue, limits, within_ms=1, spare_milli=399) is None
+    assert first(queue, limits, within_ms=1, spare_milli=400) == (1, OTHER, 0)
+    assert first(queue, limits, within_ms=1, spare_milli=500) == (0, LINE, 0)
+    assert first(queue, limits, within_ms=1, spare_milli=500, shares={0: 0.5}) == (1, OTHER, 0)

@@ -1,6 +1,6 @@
 """Tracks free devices, processors and memory on the nodes of one pool."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,12 @@ class NodeAllocation(NamedTuple):
     devices: IntArray  # their places on the node
     cpu_milli: int
     memory_mib: int
+    bits: int = 0  # the places of WholeDevices, whose `devices` is empty
+
+    @property
+    def device_count(self) -> int:
+        """Return the number of devices."""
+        return self.bits.bit_count() or len(self.devices)
 
 
 class JobAllocation(NamedTuple):
@@ -43,6 +49,10 @@ class JobAllocation(NamedTuple):
 
     request: ResourceRequest
     nodes: tuple[NodeAllocation, ...]
+
+    def has_nodes_of(self, other: "JobAllocation") -> bool:
+        """Return whether both have the same nodes, in the same order."""
+        return [part.node for part in self.nodes] == [part.node for part in other.nodes]
 
 
 class FreeDevices:
@@ -100,6 +110,15 @@ class FreeDevices:
         order = np.argsort(np.where(left >= request.share_milli, left, np.inf), kind="stable")
         return order[: request.devices]
 
+    def idle_counts(self) -> list[int]:
+        """Return the number of entirely free devices of each node."""
+        counts: list[int] = self.idle_count.tolist()
+        return counts
+
+    def nodes_with(self, devices: int) -> int:
+        """Return the number of nodes with at least so many entirely free devices."""
+        return int(np.count_nonzero(self.idle_count >= devices))
+
     def try_take(self, allocation: JobAllocation) -> bool:
         """Take an allocation in its own places; return whether they were still free."""
         is_free = all(
@@ -122,9 +141,14 @@ class FreeDevices:
         """Give back the resources of an allocation."""
         self._change(allocation, 1)
 
+    def give_all_back(self, allocations: Iterable[JobAllocation]) -> None:
+        """Give back all allocations that there are."""
+        for allocation in allocations:
+            self.give_back(allocation)
+
     def _change(self, allocation: JobAllocation, sign: int) -> None:
         share = allocation.request.share_milli
-        for node, devices, cpu, memory in allocation.nodes:
+        for node, devices, cpu, memory, _ in allocation.nodes:
             milli = len(devices) * share
             if share == WHOLE_DEVICE:
                 self.left[node, devices] = WHOLE_DEVICE if sign > 0 else 0

@@ -1,6 +1,6 @@
 import numpy as np
 
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.scheduling.placement.free_devices import (
     JobAllocation,
     NodeAllocation,
     resource_requests,

@@ -3,14 +3,14 @@ import pytest
 
 from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.scheduling.placement.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.placement.free_devices import (
     FreeDevices,
     JobAllocation,
     NodeAllocation,
     resource_requests,
 )
-from perfledger_cost_models.scheduling.placement import JobPlacer
+from perfledger_cost_models.scheduling.placement.placement import JobPlacer
 from perfledger_cost_models.scheduling.policy import PlacementPolicy
 from tests.cost_models.example_job_mix import MIX
 

@@ -5,26 +5,56 @@ the scheduler plugins published with it: whole numbers from 0 to 100, as in Kube
 equal nodes is chosen. Only nodes that changed are scored again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 import numpy as np
 
 from perfledger_cost_models.arrays import BoolArray, FloatArray, IntArray
-from perfledger_cost_models.job_logs.table import WHOLE_DEVICE
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
+from perfledger_cost_models.scheduling.cluster import Cluster
+from perfledger_cost_models.scheduling.placement.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.placement.free_devices import (
     FreeDevices,
     JobAllocation,
     NodeAllocation,
     ResourceRequest,
 )
-from perfledger_cost_models.scheduling.policy import Locality, PlacementPolicy
+from perfledger_cost_models.scheduling.placement.whole_devices import WholeDevices, are_whole
+from perfledger_cost_models.scheduling.policy import Locality, PlacementPolicy, SchedulingPolicy
 
 _TOP = 100  # Kubernetes' highest score
 _NONE = -1.0e9  # the score of a node that the job does not fit
 # Beyond this many changed nodes all are scored again at once.
 MANY_CHANGED_NODES = 64
+
+
+def devices_and_placer(
+    jobs: JobTable,
+    cluster: Cluster,
+    nodes: IntArray,
+    policy: SchedulingPolicy,
+    *,
+    has_calendar: bool,
+    seed: int,
+) -> tuple[FreeDevices | WholeDevices, "JobPlacer | WholeDevices", Callable[[], float]]:
+    """Return a pool's free devices, what places jobs on them, and what measures unusable ones.
+
+    `seed` is that of random placement.
+    """
+    if are_whole(jobs, cluster, nodes, policy) and not has_calendar:
+        whole = WholeDevices(jobs, cluster, nodes, policy)
+        return whole, whole, whole.unusable
+    free_devices, fragmentation = FreeDevices(cluster, nodes, jobs), Fragmentation(jobs)
+    placer = JobPlacer(
+        free_devices,
+        policy.placement,
+        fragmentation=fragmentation,
+        locality=policy.locality,
+        seed=seed,
+    )
+    return free_devices, placer, partial(fragmentation.total, free_devices)
 
 
 class JobPlacer:
@@ -63,6 +93,15 @@ class JobPlacer:
         is_spread = self._locality is Locality.ANY and request.share_milli == WHOLE_DEVICE
         if allocation is None and is_spread and request.devices:
             return self._anywhere(request, allowed)
+        return allocation
+
+    def claim(
+        self, request: ResourceRequest, allowed: BoolArray | None = None
+    ) -> JobAllocation | None:
+        """Take the devices of a request and return their allocation; None if it does not fit."""
+        allocation = self.place(request, allowed)
+        if allocation is not None:
+            self._free_devices.take(allocation)
         return allocation
 
     def _on_one_node(

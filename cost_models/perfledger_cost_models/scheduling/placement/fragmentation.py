@@ -10,7 +10,7 @@ import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray, IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
-from perfledger_cost_models.scheduling.free_devices import (
+from perfledger_cost_models.scheduling.placement.free_devices import (
     FreeDevices,
     ResourceRequest,
     resource_requests,
@@ -48,6 +48,10 @@ class Fragmentation:
             free_devices.cpu[nodes],
             free_devices.models[nodes],
         )
+
+    def total(self, free_devices: FreeDevices) -> float:
+        """Return the thousandths of devices that are fragments on all nodes."""
+        return float(self.amount(free_devices, np.arange(len(free_devices.size))).sum())
 
     def scores(
         self, free_devices: FreeDevices, request: ResourceRequest, nodes: IntArray

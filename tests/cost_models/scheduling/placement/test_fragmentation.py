@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.scheduling.cluster import equal_nodes
-from perfledger_cost_models.scheduling.fragmentation import Fragmentation
-from perfledger_cost_models.scheduling.free_devices import FreeDevices, ResourceRequest
+from perfledger_cost_models.scheduling.placement.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.placement.free_devices import FreeDevices, ResourceRequest
 from tests.cost_models.example_job_mix import MIX
 
 

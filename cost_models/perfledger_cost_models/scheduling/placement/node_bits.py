@@ -1,0 +1,124 @@
+"""Holds the free devices of equal nodes: for each number of them the nodes, as bits of a number."""
+
+from collections.abc import Iterable
+
+from perfledger_cost_models.scheduling.policy import PlacementPolicy
+
+# Scores are whole numbers up to 100: on wider nodes two counts of free devices may have one score.
+MAX_WIDTH = 50
+PLACEMENTS = frozenset(
+    {PlacementPolicy.BEST_FIT, PlacementPolicy.FIRST_FIT, PlacementPolicy.WORST_FIT}
+)
+
+Portion = tuple[int, int]  # a node, and how many of its devices
+
+
+class NodeBits:
+    """The free devices of equal nodes under a placement policy, one of PLACEMENTS.
+
+    With one node any policy is the same.
+    """
+
+    def __init__(self, nodes: int, size: int, placement: PlacementPolicy) -> None:
+        self._size = size
+        self._count = nodes
+        self._placement = placement
+        self._bits = [*[0] * size, (1 << nodes) - 1]
+        self._idle = [size] * nodes
+        self.free = nodes * size
+
+    def can_fit(self, devices: int) -> bool:
+        """Return whether a job fits on empty nodes."""
+        return -(-devices // self._size) <= self._count
+
+    def levels(self) -> tuple[tuple[int, int], ...]:
+        """Return counts of free devices, each with the number of nodes that have it."""
+        if self._count == 1:
+            return ((self.free, 1),)
+        return tuple((free, bits.bit_count()) for free, bits in enumerate(self._bits) if bits)
+
+    def idle_counts(self) -> list[int]:
+        """Return the number of free devices of each node."""
+        return self._idle.copy()
+
+    def nodes_with(self, devices: int) -> int:
+        """Return the number of nodes with at least so many free devices."""
+        if self._count == 1:
+            return int(self.free >= devices)
+        return sum(bits.bit_count() for bits in self._bits[devices:])
+
+    def clear(self) -> None:
+        """Free all devices."""
+        self._bits = [*[0] * self._size, (1 << self._count) - 1]
+        self._idle = [self._size] * self._count
+        self.free = self._count * self._size
+
+    def find(self, devices: int) -> tuple[Portion, ...] | None:
+        """Return one node for a job, or whole nodes and part of one; None if it does not fit."""
+        if devices > self.free:
+            return None
+        if devices <= self._size:
+            node = self.node_for(devices)
+            return None if node is None else ((node, devices),)
+        return self._find_nodes(*divmod(devices, self._size))
+
+    def _find_nodes(self, count: int, rest: int) -> tuple[Portion, ...] | None:
+        idle_nodes = self._bits[self._size]
+        if idle_nodes.bit_count() < count:
+            return None
+        portions: list[Portion] = []
+        for _ in range(count):
+            portions.append((_lowest(idle_nodes), self._size))
+            idle_nodes &= idle_nodes - 1
+        if rest:
+            # The last part takes none of the whole nodes.
+            self._bits[self._size], before = idle_nodes, self._bits[self._size]
+            node = self.node_for(rest)
+            self._bits[self._size] = before
+            if node is None:
+                return None
+            portions.append((node, rest))
+        return tuple(portions)
+
+    def take(self, devices: int) -> tuple[Portion, ...] | None:
+        """Find devices for a job, and take them."""
+        portions = self.find(devices)
+        for portion in portions or ():
+            self.move(*portion)
+        return portions
+
+    def give_back(self, portions: Iterable[Portion]) -> None:
+        """Give back devices of nodes."""
+        for node, devices in portions:
+            self.move(node, -devices)
+
+    def move(self, node: int, devices: int) -> None:
+        """Take devices of a node, or give them back if negative."""
+        free = self._idle[node]
+        rest = free - devices
+        bit = 1 << node
+        self._bits[free] ^= bit
+        self._bits[rest] |= bit
+        self._idle[node] = rest
+        self.free -= devices
+
+    def node_for(self, devices: int) -> int | None:
+        """Return the node with the best score, the first of several; None if none has room."""
+        if self._count == 1:
+            return 0 if self.free >= devices else None
+        fitting = range(devices, self._size + 1)
+        if self._placement is PlacementPolicy.FIRST_FIT:
+            return min(
+                (_lowest(self._bits[free]) for free in fitting if self._bits[free]), default=None
+            )
+        if self._placement is PlacementPolicy.WORST_FIT:
+            fitting = fitting[::-1]
+        for free in fitting:
+            bits = self._bits[free]
+            if bits:
+                return (bits & -bits).bit_length() - 1
+        return None
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
