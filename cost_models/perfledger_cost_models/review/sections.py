@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from perfledger.rounding import digits
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -11,7 +10,6 @@ from perfledger_cost_models.procurement.cost_model import (
     PLAN_YEARS,
     CostModel,
     InputBasis,
-    ModelInput,
 )
 from perfledger_cost_models.procurement.decision import Band, PurchaseDecision, evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
@@ -31,6 +29,7 @@ from perfledger_cost_models.review.measured_changes import (
 )
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
+from perfledger_cost_models.tco.input_phrases import input_figure
 from perfledger_cost_models.tco.unit_cost import usd_per_million_units
 
 # What the model assumes for all inputs.
@@ -42,17 +41,6 @@ STANDING_RISKS = (
     "moving work to another provider or accelerator, egress and storage cost nothing",
     "inputs are independent of each other; prices include tax only where overrides add it",
 )
-
-# How shares and yearly rates read in percent, by the unit of their input.
-PERCENT_UNITS = {
-    "share": "%",
-    "fraction": "%",
-    "per year": "% a year",
-    "of capex per year": "% of capex a year",
-    "of max": "% of the maximum",
-    "of nodes": "% of nodes",
-    "of price": "% of the price",
-}
 
 
 def supply_of(
@@ -149,7 +137,9 @@ def risks_of(
 ) -> tuple[ReviewRisk, ...]:
     """Return the assumed inputs, the supply that cannot be counted, and the model's assumptions."""
     assumed = [
-        ReviewRisk(name=f"{each.label}: {_figure(each)}", basis=InputBasis.ASSUMED)
+        ReviewRisk(
+            name=f"{each.label}: {input_figure(each.mode, each.unit)}", basis=InputBasis.ASSUMED
+        )
         for each in model.inputs
         if each.basis is InputBasis.ASSUMED
     ]
@@ -173,11 +163,3 @@ def risks_of(
         *([undivided] if are_hours_configured and not is_divided else []),
         *(ReviewRisk(name=words, basis=InputBasis.ASSUMED) for words in STANDING_RISKS),
     )
-
-
-def _figure(model_input: ModelInput) -> str:
-    """Return an input's most likely value with four digits and its unit; shares in percent."""
-    percent = PERCENT_UNITS.get(model_input.unit)
-    if percent is not None:
-        return f"{digits(float(model_input.mode) * 100)} {percent}"
-    return f"{digits(model_input.mode)} {model_input.unit}"

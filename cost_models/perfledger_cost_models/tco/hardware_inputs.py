@@ -9,7 +9,7 @@ from importlib.resources import files
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, iso_date, read_rows
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import price_day
-from perfledger_cost_models.tco.input_phrases import input_phrase
+from perfledger_cost_models.tco.input_phrases import input_figure, input_phrase
 
 PACKAGED_HARDWARE_INPUTS = "packaged-onprem-2026-11-20"
 WACC = "wacc"  # the name of the cost of capital
@@ -61,8 +61,8 @@ class HardwareInput:
 
     @property
     def label(self) -> str:
-        """Return the input's name, value and unit, such as "wacc 0.085 per year"."""
-        return f"{input_phrase(self.name)}: {self.mode} {self.unit}"
+        """Return the input's phrase and figure: "cost of capital (WACC): 8.5 % a year"."""
+        return f"{input_phrase(self.name)}: {input_figure(self.mode, self.unit)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

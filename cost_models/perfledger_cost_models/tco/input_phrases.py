@@ -1,4 +1,8 @@
-"""Holds a phrase for each input of the cost of ownership, as people read it."""
+"""Holds how people read each input of the cost of ownership: its phrase, and its figure."""
+
+from decimal import Decimal
+
+from perfledger.rounding import typed
 
 _PHRASES = {
     "server_price_8xH100_SXM": "price of a server with 8 H100",
@@ -45,8 +49,24 @@ _PHRASES = {
     "facility_years": "life of the facility",
     "facility_operation": "operation of the facility",
 }
+# How shares and yearly rates read in percent, by the unit of their input.
+_PERCENT_UNITS = {
+    "share": "%",
+    "fraction": "%",
+    "per year": "% a year",
+    "of capex per year": "% of capex a year",
+    "of max": "% of the maximum",
+    "of nodes": "% of nodes",
+    "of price": "% of the price",
+}
 
 
 def input_phrase(parameter: str) -> str:
     """Return the phrase of an input; one added by an overrides file is shown by its name."""
     return _PHRASES.get(parameter, parameter)
+
+
+def input_figure(value: Decimal, unit: str) -> str:
+    """Return an input's value with its unit; shares and yearly rates are in percent."""
+    percent = _PERCENT_UNITS.get(unit)
+    return f"{typed(value)} {unit}" if percent is None else f"{typed(value * 100)} {percent}"

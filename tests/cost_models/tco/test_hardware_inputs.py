@@ -57,7 +57,7 @@ def test_a_low_confidence_input_is_assumed_and_says_its_value_in_words():
     assumed = sheet_of(ROW).find("wacc")
 
     assert assumed.is_assumed
-    assert assumed.label == "cost of capital (WACC): 0.085 per year"
+    assert assumed.label == "cost of capital (WACC): 8.5 % a year"
     assert not sheet_of({"confidence": "medium"}).find("wacc").is_assumed
 
 

@@ -118,9 +118,9 @@ def test_the_rate_is_the_median_with_the_fifth_and_ninety_fifth_percentile():
 def test_low_confidence_inputs_are_listed_and_so_is_the_assumed_utilization():
     assumed = owned_rate(A100).assumed
 
-    assert assumed[0] == "price of a server with 8 A100: 120000 USD"
-    assert assumed[-1] == "useful share of allocated hours: 0.4 fraction"
-    assert "support contract: 0.08 of capex per year" in assumed
+    assert assumed[0] == "price of a server with 8 A100: 120,000 USD"
+    assert assumed[-1] == "useful share of allocated hours: 40 %"
+    assert "support contract: 8 % of capex a year" in assumed
     assert not any("price of a server" in words for words in owned_rate(H100).assumed)
 
 

@@ -25,7 +25,7 @@ CHANGE = (
     "--device-hours",
     "1000",
 )
-GUESSED_USE = "useful share of allocated hours: 0.4 fraction"
+GUESSED_USE = "useful share of allocated hours: 40 %"
 
 
 @pytest.fixture(scope="module")
