@@ -4,7 +4,7 @@ An entry's hours are the total of all its workloads. Each workload gets its shar
 declared part of the hours, or the hours that usage files measured for it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from perfledger.bundle import FleetUse
@@ -19,14 +19,20 @@ class FleetSplitError(ValueError):
 
 
 def hours_of_workload(
-    use: FleetUse, workload: str, *, registered: Collection[str] | None
+    use: FleetUse,
+    workload: str,
+    *,
+    registered: Collection[str] | None,
+    uses: Sequence[FleetUse] = (),
 ) -> FleetUse:
     """Return the entry with the hours of one workload that it matches.
 
-    `registered` are all workloads of the repository; None if they are unknown. Raises
-    FleetSplitError if the entry matches, or may match, several of them and has no weights, or no
-    weight for this one.
+    `registered` are all workloads of the repository; None if they are unknown. `uses` are all
+    entries that match the workload. Raises FleetSplitError if the entry matches, or may match,
+    several workloads and has no weights, or no weight for this one, and if another entry may have
+    the same hours.
     """
+    _check_counted_once(use, workload, uses)
     if not use.weights and registered is None and use.workload != workload:
         msg = (
             f"the fleet entry {use.workload!r} has {integer(use.device_hours_per_year)} hours for "
@@ -60,6 +66,26 @@ def hours_of_workload(
         high=None if use.high is None else share * use.high,
         source=f"{use.source}; {digits(100 * share, 3)} % of {integer(hours)} hours, by weight",
     )
+
+
+def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) -> None:
+    """Raise FleetSplitError for a pattern beside another entry of the same devices.
+
+    Whether the hours of a pattern contain those of the workload's own entry is unknown, unless the
+    weights say that it has none of them.
+    """
+    counting = [
+        each for each in uses if each.where == use.where and each.weights.get(workload) != 0
+    ]
+    others = [each.workload for each in counting if each is not use]
+    if use.workload == workload or use.weights.get(workload) == 0 or not others:
+        return
+    msg = (
+        f"{workload} has hours on {use.where} in the fleet entry {use.workload!r} and in "
+        f"{others[0]!r}: whether they count twice is unknown. Give {use.workload!r} weights, with "
+        f"0 for {workload}, or remove one of the entries"
+    )
+    raise FleetSplitError(msg)
 
 
 def _first_names(names: Collection[str]) -> str:

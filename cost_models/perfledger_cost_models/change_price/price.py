@@ -171,7 +171,7 @@ def _parts(
                 parts.append(_no_price(change, note, hours=hours_of(use), source=use.source))
                 continue
             try:
-                entry = hours_of_workload(use, change.workload, registered=registered)
+                entry = hours_of_workload(use, change.workload, registered=registered, uses=uses)
             except FleetSplitError as error:
                 parts.append(_no_price(change, str(error), hours=_NO_HOURS, source=use.source))
                 continue

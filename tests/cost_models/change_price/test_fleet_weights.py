@@ -67,3 +67,28 @@ def test_weighted_hours_sum_to_those_of_the_entry(weights):
     ]
 
     assert sum(hours) == pytest.approx(300_000)
+
+
+def test_hours_of_a_pattern_beside_an_own_entry_of_the_same_devices_are_unknown():
+    pattern, own = entry(), entry(workload=GRID[0], device_hours_per_year=20_000.0)
+    elsewhere = entry(where="p4d")
+    uses = (pattern, own, elsewhere)
+
+    with pytest.raises(FleetSplitError, match="whether they count twice is unknown"):
+        hours_of_workload(pattern, GRID[0], registered=GRID[:1], uses=uses)
+    for use in (own, elsewhere):
+        assert hours_of_workload(use, GRID[0], registered=GRID[:1], uses=uses) == use
+
+
+def test_two_patterns_of_the_same_devices_are_refused_unless_a_weight_is_zero():
+    every = entry(workload="*", weights={GRID[0]: 0.0, GRID[1]: 1.0})
+    part = entry(weights={GRID[0]: 1.0, GRID[1]: 1.0})
+    uses = (every, part)
+
+    with pytest.raises(FleetSplitError, match=r"'gpt:\*' and in '\*'"):
+        hours_of_workload(part, GRID[1], registered=GRID, uses=uses)
+    hours = [
+        hours_of_workload(use, GRID[0], registered=GRID, uses=uses).device_hours_per_year
+        for use in uses
+    ]
+    assert hours == [0, 150_000]
