@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 from perfledger_cost_models.prices.price_sheet import (
     OptionKey,
@@ -10,12 +11,14 @@ from perfledger_cost_models.prices.price_sheet import (
     RejectedPrice,
     UnknownPrice,
 )
+from perfledger_cost_models.quote import PriceLayer
 
 
 def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
     """Merge sheets: for each option and region the last sheet with a price counts.
 
     The order is packaged snapshot, fetched price service, organisation, contract.
+    A price that is older than the one it replaces says so, unless it is an organisation's own.
     """
     prices: dict[OptionKey, list[Price]] = {}
     rejected: tuple[RejectedPrice, ...] = ()
@@ -23,7 +26,9 @@ def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
         sheet_prices: dict[OptionKey, list[Price]] = {}
         for price in sheet.prices:
             sheet_prices.setdefault(price.key, []).append(price)
-        prices |= sheet_prices
+        prices |= {
+            key: _with_newer_below(same, prices.get(key, ())) for key, same in sheet_prices.items()
+        }
         rejected = (*still_rejected(rejected, sheet_prices), *sheet.rejected)
     all_prices = tuple(price for same in prices.values() for price in same)
     return PriceSheet(
@@ -32,6 +37,16 @@ def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
         unknown=unpriced_options(sheets, all_prices),
         rejected=rejected,
     )
+
+
+def _with_newer_below(prices: list[Price], below: Sequence[Price]) -> list[Price]:
+    """Return the prices of an option, marked if the ones below them are newer, and others."""
+    newest = max(prices, key=lambda price: price.recency)
+    replaced = max(below, key=lambda price: price.recency, default=newest)
+    is_newer = replaced.as_of > newest.as_of and replaced.usd_per_hour != newest.usd_per_hour
+    if not is_newer or newest.layer is PriceLayer.OVERRIDE:
+        return prices
+    return [replace(price, newer_below=replaced.as_of) for price in prices]
 
 
 def still_rejected(

@@ -89,6 +89,7 @@ class Price:
     source: str
     note: str = ""
     layer: PriceLayer = PriceLayer.SNAPSHOT
+    newer_below: date | None = None  # day of the other, newer price that this one has replaced
 
     @property
     def usd_per_device_hour(self) -> Decimal:

@@ -42,14 +42,23 @@ def stale_prices(sheet: PriceSheet, *, today: date | None) -> tuple[StalePrice, 
     prices = (
         StalePrice(price, warning)
         for price in newest_prices(sheet).values()
-        for warning in staleness_warnings(
-            price.as_of,
-            today=today,
-            max_age=max_age_of(price.pricing_model),
-            is_read_date=price.is_read_date,
-        )
+        for warning in age_warnings(price, today=today)
     )
     return tuple(prices)
+
+
+def age_warnings(price: Price, *, today: date | None) -> tuple[str, ...]:
+    """Return what there is to warn about a price's age, and about a newer one that it replaced."""
+    warnings = staleness_warnings(
+        price.as_of,
+        today=today,
+        max_age=max_age_of(price.pricing_model),
+        is_read_date=price.is_read_date,
+    )
+    if price.newer_below is None:
+        return warnings
+    replaced = f"price is of {price.as_of} and replaces a newer one of {price.newer_below}"
+    return (*warnings, replaced)
 
 
 def max_age_of(model: PricingModel) -> MaxAge:

@@ -90,12 +90,18 @@ def _option(
 def _require_confirmed(price: Price, sheet: PriceSheet, where: str) -> None:
     """Check that a decision may rest on the price of an option.
 
-    Raises ProcurementPlanError for a price that a rejected row would replace, and for one whose
-    list states no day, because such a price may be years old.
+    Raises ProcurementPlanError for a price that a rejected row would replace, for one that has
+    replaced a newer one, and for one whose list states no day, because it may be years old.
     """
     rejected = sheet.rejection_of(price)
     if rejected is not None:
         msg = f"{rejected.text}: correct it, or give the price in --overrides with confirmed_on"
+        raise ProcurementPlanError(msg)
+    if price.newer_below is not None:
+        msg = (
+            f"{where}: its price of {price.as_of} replaces a newer one of {price.newer_below}: "
+            "leave it out, or confirm it with a dated [[price]] in --overrides"
+        )
         raise ProcurementPlanError(msg)
     if price.is_read_date:
         day = price_day(price.as_of, is_read_date=True)

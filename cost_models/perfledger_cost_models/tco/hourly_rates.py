@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import date
 
 from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError, PriceSheet
-from perfledger_cost_models.prices.staleness import MaxAge, max_age_of, staleness_warnings
+from perfledger_cost_models.prices.staleness import MaxAge, age_warnings, staleness_warnings
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import SERVERS, owned_rate
@@ -71,7 +71,6 @@ def rate_of(sheet: PriceSheet, option: str, *, today: date | None = None) -> Hou
 def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
     usd = price.usd_per_device_hour
     in_region = f"{price.region}; " if price.region else ""
-    max_age = max_age_of(price.pricing_model)
     return HourlyRate(
         option=option,
         label=_label(price, option),
@@ -84,9 +83,7 @@ def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
         source=f"{in_region}{price.source}",
         region=price.region,
         assumed=() if price.is_trusted else (f"price {usd} USD/h: {price.note or price.source}",),
-        warnings=staleness_warnings(
-            price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date
-        ),
+        warnings=age_warnings(price, today=today),
         layer=price.layer,
         is_committed=is_committed(price.pricing_model),
     )

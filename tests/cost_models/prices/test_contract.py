@@ -178,7 +178,8 @@ def test_of_two_layers_the_later_one_counts_for_the_options_that_it_has():
     price_sheet = layer_sheets([SHEET, fetched], name="both")
 
     first = fetched.prices[0]
-    assert [price for price in price_sheet.prices if price.option == first.option] == [first]
+    own = [price for price in price_sheet.prices if price.option == first.option]
+    assert own == [replace(first, newer_below=SHEET.find(first.option).as_of)]
     assert price_sheet.find(P5) == SHEET.find(P5)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from perfledger_cost_models.prices.layers import layer_sheets, unpriced_options
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet, RejectedPrice
+from perfledger_cost_models.quote import PriceLayer
 
 SHEET = packaged_sheet()
 P5 = SHEET.find("p5.48xlarge/on_demand")
@@ -66,3 +67,18 @@ def test_what_no_sheet_prices_is_unpriced():
         P5, sku="p4d.24xlarge", pricing_model=SHEET.unknown[0].pricing_model, term="1y"
     )
     assert unpriced_options([SHEET], [known_price]) == SHEET.unknown[1:]
+
+
+def test_an_older_price_that_replaces_a_newer_one_says_so():
+    old = replace(P5, as_of=P5.as_of.replace(year=2025), usd_per_hour=P5.usd_per_hour + 1)
+    live = replace(old, layer=PriceLayer.LIVE)
+
+    for price, day in (
+        (live, P5.as_of),
+        (replace(live, usd_per_hour=P5.usd_per_hour), None),
+        (replace(live, as_of=P5.as_of), None),
+        (replace(old, layer=PriceLayer.OVERRIDE), None),
+    ):
+        own = PriceSheet(name="own", prices=(price,))
+        found = layer_sheets([SHEET, own], name="both").find("p5.48xlarge/on_demand")
+        assert found == replace(price, newer_below=day)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.prices.staleness import (
     MAX_AGE_DAYS,
     MaxAge,
+    age_warnings,
     is_outdated,
     max_age_of,
     stale_prices,
@@ -84,3 +86,13 @@ def test_only_the_newest_price_of_an_option_is_held_to_its_age():
 
 def test_a_price_of_today_is_not_from_the_future():
     assert staleness_warnings(DAY, today=DAY, max_age=MaxAge.SPOT, is_read_date=False) == ()
+
+
+def test_a_price_that_replaced_a_newer_one_warns_at_any_age():
+    price = packaged_sheet().find("p5.48xlarge/on_demand")
+    old = replace(price, newer_below=price.as_of + timedelta(days=3))
+    text = f"price is of {price.as_of} and replaces a newer one of {old.newer_below}"
+
+    assert age_warnings(price, today=price.as_of) == ()
+    assert age_warnings(old, today=price.as_of) == (text,)
+    assert age_warnings(old, today=None) == (text,)

@@ -12,7 +12,7 @@ from perfledger_cost_models.prices.price_sheet import (
     RejectedPrice,
     UnknownPrice,
 )
-from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
+from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, age_warnings
 from perfledger_cost_models.quote import price_day
 from perfledger_service.rendering.layout.document import (
     CellKind,
@@ -112,17 +112,12 @@ def _columns() -> tuple[Column[PriceSheetRow], ...]:
 
 
 def _row(price: Price, today: date, *, is_superseded: bool) -> PriceSheetRow:
-    warnings = staleness_warnings(
-        price.as_of,
-        today=today,
-        max_age=max_age_of(price.pricing_model),
-        is_read_date=price.is_read_date,
-    )
+    warnings = age_warnings(price, today=today)
     return PriceSheetRow(
         price=price,
         listed=price,
         is_superseded=is_superseded,
-        warnings=tuple(warnings),
+        warnings=warnings,
         age_days=(today - price.as_of).days,
     )
 

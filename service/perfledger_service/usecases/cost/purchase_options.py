@@ -21,8 +21,7 @@ from perfledger_cost_models.prices.price_sheet import (
 )
 from perfledger_cost_models.prices.staleness import (
     MAX_STALE_DAYS,
-    max_age_of,
-    staleness_warnings,
+    age_warnings,
 )
 from perfledger_cost_models.quote import PriceLayer
 from perfledger_cost_models.tco.buy_vs_rent import (
@@ -373,9 +372,6 @@ def price_warnings(books: PriceBooks, price: Price | None, today: date) -> tuple
     """
     if price is None:
         return ()
-    max_age = max_age_of(price.pricing_model)
-    stale = staleness_warnings(
-        price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date
-    )
+    warnings = age_warnings(price, today=today)
     rejected = books.sheet.rejection_of(price)
-    return stale if rejected is None else (*stale, rejected.text)
+    return warnings if rejected is None else (*warnings, rejected.text)
