@@ -1,4 +1,4 @@
-"""Reads the lines of FOCUS bills (1.0 to 1.4) into checked rows.
+"""Reads the lines of FOCUS bills (1.0 to 1.4), and of AWS's CUR 2.0, into checked rows.
 
 FinOps Open Cost and Usage Specification, https://focus.finops.org/focus-specification/. Version 1.3
 replaces ProviderName by ServiceProviderName and 1.4 drops it; 1.3 splits charges into rows that sum
@@ -15,6 +15,14 @@ from decimal import Decimal
 import msgspec
 
 from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
+from perfledger_cost_models.billing.cur2 import (
+    LEGACY_COLUMN,
+    OPTIONAL as CUR2_OPTIONAL,
+    REQUIRED as CUR2_REQUIRED,
+    Cur2Error,
+    focus_cells,
+    is_cur2,
+)
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
@@ -309,10 +317,12 @@ def bill_rows(
     """
     places = column_places(header)
     missing = dict.fromkeys(OPTIONAL, "")
+    is_translated = is_cur2(header)
     for line, cells in rows:
-        row = missing | {
+        row = {
             name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
         }
+        row = missing | (_translated(row, line) if is_translated else row)
         if row["BillingCurrency"] != USD:
             currency = row["BillingCurrency"][:20]
             msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
@@ -323,23 +333,35 @@ def bill_rows(
 def column_places(header: Sequence[str]) -> Mapping[str, int]:
     """Return the place of each column that is read; raise BillError for no or another dataset."""
     places = {name: index for index, name in enumerate(header)}
-    missing = [name for name in COLUMNS if name not in places]
-    if not set(PROVIDER_COLUMNS) & set(header):
+    required, optional = (CUR2_REQUIRED, CUR2_OPTIONAL) if is_cur2(header) else (COLUMNS, OPTIONAL)
+    missing = [name for name in required if name not in places]
+    if required is COLUMNS and not set(PROVIDER_COLUMNS) & set(header):
         missing.append(" or ".join(PROVIDER_COLUMNS))
     if missing:
         datasets = [name for column, name in _OTHER_DATASETS.items() if column in places]
         dataset = f" and is its dataset {datasets[0]}" if datasets else ""
+        report = "CUR 2.0's" if is_cur2(header) else "FOCUS's"
+        if LEGACY_COLUMN in places:
+            dataset = " and is AWS's older Cost and Usage Report"
         msg = (
-            f"the bill lacks FOCUS's columns {missing}{dataset}: export Cost and Usage as FOCUS "
-            "1.0 to 1.4"
+            f"the bill lacks {report} columns {missing}{dataset}: export Cost and Usage as FOCUS "
+            "1.0 to 1.4 or as AWS's CUR 2.0"
         )
         raise BillError(msg)
-    read = [name for name in (*COLUMNS, *OPTIONAL) if name in places]
+    read = [name for name in (*required, *optional) if name in places]
     twice = [name for name in read if header.count(name) > 1]
     if twice:
         msg = f"the bill has the column {twice[0]} twice, and only one would count: remove one"
         raise BillError(msg)
     return {name: places[name] for name in read}
+
+
+def _translated(row: Mapping[str, str], line: int) -> dict[str, str]:
+    try:
+        return focus_cells(row)
+    except Cur2Error as error:
+        msg = f"the bill, line {line}, {error}"
+        raise BillError(msg) from error
 
 
 def _tags_of(text: str) -> dict[str, str]:

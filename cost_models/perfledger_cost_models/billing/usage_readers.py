@@ -1,6 +1,7 @@
 """Reads usage files of any supported format, recognised by their content."""
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.billing.cur2 import is_cur2
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.billing.focus_rows import BillError
 from perfledger_cost_models.usage.device_spans import (
@@ -49,7 +50,7 @@ def _read_table(text: str, name: str) -> DeviceUsage:
         return read_sacct(text, name)
     _, first_row = next(table_rows(text, name, error=UsageFileError), (0, list[str]()))
     header = list(map(str.strip, first_row))
-    if _FOCUS_COLUMN in header:
+    if _FOCUS_COLUMN in header or is_cur2(header):
         return _read_bill(text, name)
     if header and is_kubernetes_csv(header):
         return read_gpu_table(text, name)
@@ -57,7 +58,7 @@ def _read_table(text: str, name: str) -> DeviceUsage:
         return read_samples(text, name)
     msg = (
         f"{name} is not a known usage file: give sacct --parsable2, an answer of Prometheus' "
-        "query_range or OpenCost's allocation API (JSON or CSV), or a FOCUS bill in CSV"
+        "query_range or OpenCost's allocation API (JSON or CSV), or a bill in CSV: FOCUS or CUR 2.0"
     )
     raise UsageFileError(msg)
 

@@ -1,0 +1,159 @@
+"""AWS's CUR 2.0: the report's own rules for what an hour costs, and what it does not say."""
+
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.billing.cur2 import OPTIONAL, REQUIRED, Cur2Error, focus_cells
+from perfledger_cost_models.billing.focus import device_hours, paid_prices, read_focus
+from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.billing.usage_readers import read_usage
+from perfledger_cost_models.csv_table import csv_text
+from perfledger_cost_models.prices.price_sheet import PricingModel
+
+COLUMNS = (*REQUIRED, *OPTIONAL)
+
+
+def row_of(kind="Usage", cost="55.04", *, hours="1", day="2026-10-01", **cells):
+    usual = {
+        "line_item_line_item_type": kind,
+        "line_item_currency_code": "USD",
+        "line_item_product_code": "AmazonEC2",
+        "line_item_unblended_cost": cost,
+        "line_item_usage_amount": hours,
+        "line_item_usage_start_date": f"{day}T00:00:00.000Z",
+        "line_item_usage_end_date": f"{day}T01:00:00.000Z",
+        "line_item_usage_type": "BoxUsage:p5.48xlarge",
+        "pricing_unit": "Hrs",
+        "product_instance_type": "p5.48xlarge",
+        "bill_billing_entity": "AWS",
+        "line_item_usage_account_id": "1",
+        "line_item_resource_id": "i-1",
+        "product_region_code": "us-east-1",
+        "resource_tags": '{"user_team":"nlp"}',
+    }
+    return dict.fromkeys(COLUMNS, "") | usual | cells
+
+
+def bill(*rows, team_tag="team"):
+    return read_focus(csv_text(COLUMNS, rows).splitlines(keepends=True), team_tag=team_tag)
+
+
+def effective(**cells):
+    return Decimal(focus_cells(row_of(**cells))["EffectiveCost"])
+
+
+def test_hours_cost_and_team_of_an_hour_on_demand():
+    found = bill(row_of(), row_of(hours="0.5", cost="27.52", day="2026-10-02"))
+
+    assert device_hours(found) == {("nlp", "H100-80GB"): 12}
+    (price,) = paid_prices(found, source="test")
+    assert (price.pricing_model, price.usd_per_hour) == (PricingModel.ON_DEMAND, Decimal("55.04"))
+    assert found.effective_usd == found.billed_usd == Decimal("82.56")
+
+
+def test_a_planned_hour_costs_its_share_of_the_plan_and_its_negation_nothing():
+    plan = {"savings_plan_savings_plan_effective_cost": "32.36"}
+    fee = row_of(
+        "SavingsPlanRecurringFee",
+        "40",
+        product_instance_type="",
+        line_item_usage_type="ComputeSP:1yrNoUpfront",
+        savings_plan_total_commitment_to_date="40",
+        savings_plan_used_commitment="32.36",
+    )
+    found = bill(
+        row_of("SavingsPlanCoveredUsage", **plan),
+        row_of("SavingsPlanNegation", "-55.04"),
+        fee,
+    )
+
+    (price,) = paid_prices(found, source="test")
+    assert (price.pricing_model, price.usd_per_hour) == (
+        PricingModel.SAVINGS_PLAN,
+        Decimal("32.36"),
+    )
+    assert device_hours(found) == {("nlp", "H100-80GB"): 8}
+    assert (found.effective_usd, found.billed_usd) == (40, 40)
+    assert found.other_usd == Decimal("7.64")
+
+
+def test_the_fee_of_a_reservation_costs_what_was_not_used_and_its_month_is_not_the_period():
+    used = row_of("DiscountedUsage", "0", reservation_effective_cost="34")
+    fee = row_of(
+        "RIFee",
+        "100",
+        hours="744",
+        line_item_usage_type="HeavyUsage:p5.48xlarge",
+        line_item_usage_end_date="2026-10-31T23:59:59.000Z",
+        line_item_resource_id="",
+        reservation_unused_amortized_upfront_fee_for_billing_period="40.5",
+        reservation_unused_recurring_fee="60",
+    )
+    found = bill(used, fee)
+
+    assert found.unused == {"H100-80GB": Decimal("100.5")}
+    assert device_hours(found) == {("nlp", "H100-80GB"): 8}
+    assert [usage.model for usage in found.usage] == [PricingModel.RESERVED]
+    assert found.end.day == 1
+
+
+def test_what_other_rows_spread_over_the_hours_costs_nothing_itself():
+    assert effective(kind="SavingsPlanUpfrontFee", cost="9") == 0
+    assert effective(kind="Fee", cost="9", reservation_reservation_a_r_n="arn") == 0
+    assert effective(kind="Fee", cost="9") == 9
+    assert effective(kind="Tax", cost="9") == 9
+
+
+def test_net_columns_count_where_the_report_has_them():
+    assert effective(line_item_net_unblended_cost="50") == 50
+    cells = {"reservation_effective_cost": "34", "reservation_net_effective_cost": "30"}
+    assert effective(kind="DiscountedUsage", **cells) == 30
+
+
+def test_spot_hours_marketplaces_and_other_services_are_told_apart():
+    spot = bill(row_of(line_item_usage_type="USE1-SpotUsage:p5.48xlarge"))
+    seller = bill(row_of(bill_billing_entity="AWS Marketplace"))
+    emr = bill(row_of(line_item_product_code="ElasticMapReduce"))
+
+    assert [usage.model for usage in spot.usage] == [PricingModel.SPOT]
+    assert seller.usage == emr.usage == ()
+    assert seller.other_usd == emr.other_usd == Decimal("55.04")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"kind": "DiscountedUsage"},
+        {"kind": "SavingsPlanCoveredUsage", "savings_plan_savings_plan_effective_cost": "-"},
+        {"kind": "SavingsPlanRecurringFee", "savings_plan_total_commitment_to_date": "1"},
+        {"kind": "RIFee", "reservation_unused_recurring_fee": "1"},
+    ],
+)
+def test_a_cost_that_the_report_does_not_say_is_an_error_and_not_zero(cells):
+    with pytest.raises(Cur2Error, match="export it with this column"):
+        focus_cells(row_of(**cells))
+
+
+def test_discounts_in_rows_of_their_own_are_refused_for_hours_of_an_instance():
+    with pytest.raises(BillError, match=r"line 2, has a discount \(EdpDiscount\) of p5"):
+        bill(row_of("EdpDiscount", "-5"))
+    assert bill(row_of("EdpDiscount", "-5", product_instance_type="")).other_usd == -5
+    assert bill(row_of("EdpDiscount", "0")).other_usd == 0
+
+
+def test_a_missing_column_and_the_older_report_are_named():
+    with pytest.raises(BillError, match=r"lacks CUR 2.0's columns \['pricing_unit'\]"):
+        read_focus([",".join(name for name in COLUMNS if name != "pricing_unit") + "\n"])
+    with pytest.raises(BillError, match="AWS's older Cost and Usage Report"):
+        read_focus(["lineItem/LineItemType,lineItem/UnblendedCost\n"])
+
+
+def test_tags_that_are_no_map_name_no_team():
+    assert device_hours(bill(row_of(resource_tags="{user_team=nlp}"))) == {("1", "H100-80GB"): 8}
+
+
+def test_it_is_a_usage_file_too():
+    usage = read_usage(csv_text(COLUMNS, [row_of()]).encode(), "cur.csv")
+
+    assert usage.kind == "FOCUS bill"
