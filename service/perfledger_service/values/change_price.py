@@ -13,6 +13,7 @@ class ChangePriceView:
 
     prices: PricedChanges
     policy_evaluations: tuple[PolicyEvaluation, ...]
+    is_device_assumed: bool = False  # a ratio without its device is taken as of each entry's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

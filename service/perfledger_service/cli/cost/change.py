@@ -36,6 +36,14 @@ class PricedChangeFlags:
     workload: Annotated[
         str, what("workload of the ratio, to find its fleet entries", metavar="NAME")
     ] = RATIO_WORKLOAD
+    measured_on: Annotated[
+        str,
+        what(
+            "accelerator of the ratio, such as A100-80GB",
+            metavar="NAME",
+            default="that of each fleet entry",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +157,7 @@ def _price(
         options = {
             "--interval": interval is not None,
             "--workload": flags.workload != RATIO_WORKLOAD,
+            "--measured-on": bool(flags.measured_on),
         }
         refuse_unused(options, "a bundle has its own changes: leave these out")
         read = read_bundle_file(bundle)
@@ -166,6 +175,7 @@ def _price(
             today=today(),
             sheet=sheet,
             is_whole_entry=fleet.entry is not None or flags.workload == RATIO_WORKLOAD,
+            measured_on=flags.measured_on,
         )
     msg = "give a bundle, or --ratio with --interval: a change is not priced without its interval"
     raise UsageError(msg)

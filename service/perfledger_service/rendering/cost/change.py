@@ -32,6 +32,9 @@ from perfledger_service.values.change_price import ChangePriceView
 
 _MAX_NOTE = 600
 _SHOWN_NAMES = 3
+_DEVICE_ASSUMED = (
+    "The ratio is taken as measured on the device that it is priced on; --measured-on names another"
+)
 _PricedRow = tuple[ChangePrice, PriceRow]
 
 
@@ -43,6 +46,7 @@ def change_document(view: ChangePriceView) -> Document:
         (
             *_workload_notes([row for _, row in rows]),
             *(note for price, row in rows for note in _hours_and_rate_notes(price, row)),
+            *([_DEVICE_ASSUMED] if view.is_device_assumed and rows else []),
         )
     )
     return Document(

@@ -1,7 +1,7 @@
 """Prices a year of a bundle's changes, and evaluates policies on them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from perfledger.bundle import Bundle, PricingConfig
@@ -125,21 +125,27 @@ def price_ratio(
     today: date,
     sheet: PriceSheet,
     is_whole_entry: bool = True,
+    measured_on: str = "",
 ) -> ChangePriceView:
     """Price a given ratio of step times, head / base: low, middle and high.
 
     `is_whole_entry` if it is of all hours of a fleet entry; otherwise, an entry with a wildcard
-    needs weights, because its other workloads are unknown. Raises UsageError for ratios that are
-    not an interval.
+    needs weights, because its other workloads are unknown. Without `measured_on`, the ratio is
+    that of each entry's own device. Raises UsageError for ratios that are not an interval.
     """
     try:
         low, middle, high = (float(to_decimal(ratio) - 1) for ratio in ratios)
-        change = MeasuredChange(workload=workload, change=(low, middle, high))
+        change = MeasuredChange(
+            workload=workload,
+            change=(low, middle, high),
+            measured_on=(accelerator_of(measured_on, None) or measured_on) if measured_on else None,
+        )
     except (ValueError, ArithmeticError) as error:
         msg = f"ratios {ratios}: give 0 <= low <= ratio <= high, such as 1.10 1.12 1.14"
         raise UsageError(msg) from error
     registered = () if is_whole_entry else None
-    return price((change,), pricing, today=today, sheet=sheet, registered=registered)
+    view = price((change,), pricing, today=today, sheet=sheet, registered=registered)
+    return replace(view, is_device_assumed=not measured_on)
 
 
 def registered_workloads(bundle: Bundle) -> tuple[str, ...]:

@@ -49,10 +49,33 @@ def test_a_ratio_without_its_interval_is_refused(run):
         run("cost", "change", "--ratio", "1.12", *HOURS)
 
 
-@pytest.mark.parametrize("words", [("--interval", "1", "2"), ("--workload", "m:f")])
+@pytest.mark.parametrize(
+    "words", [("--interval", "1", "2"), ("--workload", "m:f"), ("--measured-on", "H100-80GB")]
+)
 def test_options_of_a_ratio_are_refused_with_a_bundle(run, words):
     with pytest.raises(UsageError, match=f"{words[0]}: a bundle has its own changes"):
         run("cost", "change", "bundle.json", *words)
+
+
+def test_a_ratio_without_its_device_says_that_it_is_taken_as_that_of_the_fleet(run):
+    assert "--measured-on names another" in " ".join(run("cost", "change", *RATIO, *HOURS).split())
+
+
+def test_a_ratio_of_the_same_device_is_as_measured_and_of_another_projected(run):
+    same = run("cost", "change", *RATIO, *HOURS, "--measured-on", "NVIDIA H100 80GB HBM3")
+    other = run("cost", "change", *RATIO, *HOURS, "--measured-on", "A100-80GB", "--json")
+
+    assert "--measured-on" not in same
+    assert "13,800\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}19,300" in same
+    (price,) = json.loads(other)["prices"]
+    assert price["projected_from"] == "A100-80GB"
+    assert float(price["low"]) < 13_760 < 19_264 < float(price["high"])
+
+
+def test_a_ratio_of_an_unknown_device_has_no_price_elsewhere(run):
+    output = run("cost", "change", *RATIO, *HOURS, "--measured-on", "Strange Device", code=3)
+
+    assert "the peaks of Strange Device are unknown" in " ".join(output.split())
 
 
 @pytest.mark.parametrize("ratio", ["nan", "0.5", "inf"])
