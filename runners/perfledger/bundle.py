@@ -236,6 +236,10 @@ class Bundle:
         """Return a side's runs of a workload, in the order of the bundle."""
         return tuple(self._runs_of.get((workload, side), ()))
 
+    def runs_by_pair(self) -> Mapping[str, Mapping[int, Mapping[Side, Run]]]:
+        """Return the runs by workload, pair and side; of a repeated run, the last one."""
+        return self._runs_by_pair
+
     def work_of(self, workload: str) -> Mapping[Side, StepWork]:
         """Return the counted work of a workload's step, by side."""
         return self._work_of.get(workload, {})
@@ -261,3 +265,10 @@ class Bundle:
         for run in self.runs:
             runs.setdefault((run.workload, run.side), []).append(run)
         return runs
+
+    @cached_property
+    def _runs_by_pair(self) -> Mapping[str, Mapping[int, Mapping[Side, Run]]]:
+        pairs: dict[str, dict[int, dict[Side, Run]]] = {}
+        for run in self.runs:
+            pairs.setdefault(run.workload, {}).setdefault(run.pair, {})[run.side] = run
+        return pairs

@@ -5,7 +5,6 @@ doubtful workload is not measured until it is accepted in the configuration, or 
 agrees.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -100,13 +99,7 @@ class WorkDoubts:
 def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
     """Return the runs by workload, pair and side; workloads without a base have no pairs."""
     excluded = {*bundle.skipped, *bundle.new_workloads}
-    pairs: defaultdict[str, defaultdict[int, dict[Side, Run]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for run in bundle.runs:
-        if run.workload not in excluded:
-            pairs[run.workload][run.pair][run.side] = run
-    return pairs
+    return {name: pairs for name, pairs in bundle.runs_by_pair().items() if name not in excluded}
 
 
 def work_doubts(bundle: Bundle) -> WorkDoubts:

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -51,3 +52,13 @@ def test_a_bundle_names_its_format_and_its_version_and_holds_every_sample():
 def test_a_bundle_with_a_number_that_json_has_not_is_an_error():
     with pytest.raises(ValueError, match="not JSON compliant"):
         bundle(run({"step_time_p50": (math.nan,)})).to_json()
+
+
+def test_runs_by_pair_have_both_sides_and_of_a_repeated_run_the_last_one():
+    base = run({STEP_TIME.name: (1.0,)})
+    again, head = replace(base, process=2), replace(base, side=Side.HEAD, process=1)
+    later = replace(base, pair=1, process=3)
+
+    pairs = bundle(base, head, again, later).runs_by_pair()
+
+    assert pairs == {base.workload: {0: {Side.BASE: again, Side.HEAD: head}, 1: {Side.BASE: later}}}
