@@ -7,9 +7,10 @@ FOLDER keeps bundles of real checks; --record makes more: `perfledger check` of 
 the examples against itself, each with single kernels and without, beside as many busy loops. A
 resampled check has twelve of all their pairs, each with its sides exchanged by a coin: without a
 change, with 5 % more time of one family on head, or with families renamed, split or fused on head
-under names that no diff of profiles matches. Every figure is what `judgement_of` says, and the time
-is that of whole checks. --trace, repeatable, resamples the steps of a recorded trace of a device in
-place of pairs: its noise is that of one process.
+under names that no diff of profiles matches. Windows are judged where `GroupSequentialStopping`
+needs no more. Every figure is what `judgement_of` says, and the time is that of whole checks.
+--trace, repeatable, resamples the steps of a recorded trace of a device in place of pairs: its
+noise is that of one process.
 """
 
 import argparse
@@ -21,10 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from statistics import median
+from statistics import fmean, median
 from typing import Any, TypeVar
 
 from scratch_repository import busy_loops, commit, git
+from settled_kernels import settled_windows, with_interval
 
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import KernelTimes, StepSeconds, WorkloadKernels
@@ -102,8 +104,9 @@ class WindowPool:
         )
 
     def judge(self, kernels: WorkloadKernels) -> KernelJudgement:
-        """Return what a check with these kernels says of them."""
-        (judgement,) = judgement_of(replace(self.bundle, kernels=(kernels,))).kernels
+        """Return what a check says of these kernels, in as many of their pairs as it needs."""
+        judged = settled_windows(self.bundle, kernels)
+        (judgement,) = judgement_of(replace(self.bundle, kernels=(judged,))).kernels
         return judgement
 
     def shares(self) -> dict[str, float]:
@@ -273,7 +276,9 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
     false = sum(bool(one.findings) for one in unchanged)
     typical = median(one.detectable or 0.0 for one in unchanged)
     print(f"\n{title}: {len(pool.steps[0])} pairs, {unchanged[0].families} families tested")
-    print(f"findings without a change: {false} of {checks} checks")
+    pairs = decimals(fmean(one.pairs for one in unchanged), 1)
+    print(f"findings without a change: {with_interval(false, checks)}")
+    print(f"pairs of an unchanged check: {pairs}")
     print(f"smallest detectable change of a typical family: {decimals(100 * typical, 1)} %")
     print("| family | % of the step | 5 % more found |\n|---|---|---|")
     shares = pool.shares()

@@ -1,16 +1,18 @@
 """How often the gate of kernels accuses what did not change, on made-up windows.
 
-python benchmarks/checks/made_up_kernels_gate.py [--checks 300] [--seed 1]
+python benchmarks/checks/made_up_kernels_gate.py [--checks 300] [--seed 1] [--at-once]
+    [--scenario NAME]
 
 Each check has other families, of lognormal shares of the step, 12 pairs, and noise of each family
 (0.4 to 1.2 % of a process), of calls, and of each process, which lengthens all of its kernels
 alike: 1, 3 or 10 %. In turn nothing changes, one family of 2 to 5 % of the step becomes 5 % slower,
 all but some families become 2 to 8 % faster or slower, or one family becomes slower by 1.2 to 2
 times the margin, in steps that wait for a core as long again between their kernels, twice as long
-or not at all. A false finding is a family that is said
-to have become slower or faster and did not, and a false outcome is regressed where nothing became
-slower, improved where nothing became faster, or unchanged where one became slower by more than the
-margin. Every figure is what `judgement_of` says.
+or not at all, or beside other programs that lengthen the time between them on a GPU. Windows are
+judged where `GroupSequentialStopping` needs no more, or with --at-once in all pairs. A false
+finding is a family that is said to have become slower or faster and did not, and a false outcome is
+regressed where nothing became slower, improved where nothing became faster, or unchanged where one
+became slower by more than the margin. Every figure is what `judgement_of` says.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from settled_kernels import settled_windows, with_interval
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
@@ -50,6 +53,7 @@ class Scenario:
     # One family of LARGE instead, which adds so many margins.
     margins: tuple[float, float] = (0.0, 0.0)
     wait: float = 0.0  # between the kernels of every step, relative to the step
+    device: Device = Device.CPU  # what steps wait for
 
 
 SCENARIOS = (
@@ -62,6 +66,8 @@ SCENARIOS = (
     Scenario("one adds more than the margin", margins=(1.2, 2.0)),
     Scenario("... steps wait as long again", margins=(1.2, 2.0), wait=1.0),
     Scenario("... steps wait twice as long", margins=(1.2, 2.0), wait=2.0),
+    Scenario("... for a GPU, as long again", margins=(1.2, 2.0), wait=1.0, device=Device.CUDA),
+    Scenario("nothing changes, on a GPU", device=Device.CUDA),
 )
 
 
@@ -140,6 +146,7 @@ def rows(values: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
 def bundle_of(scenario: Scenario, draw: np.random.Generator) -> Bundle:
     """Return a check of an unchanged step that was asked for kernels."""
     step_s = (1 + scenario.wait) * STEP_S
+    queued_s = step_s - STEP_S if scenario.device is Device.CPU else 0.0
     runs = tuple(
         Run(
             workload=WORKLOAD,
@@ -149,9 +156,7 @@ def bundle_of(scenario: Scenario, draw: np.random.Generator) -> Bundle:
             process=2 * pair + position,
             started_at="",
             samples={STEP_TIME.name: tuple(step_s * np.exp(0.005 * draw.standard_normal(20)))},
-            core_times=CoreTimes(
-                elapsed_s=(step_s,), queued_s=(step_s - STEP_S,), helpers_s=(0.0,)
-            ),
+            core_times=CoreTimes(elapsed_s=(step_s,), queued_s=(queued_s,), helpers_s=(0.0,)),
         )
         for pair in range(PAIRS)
         for position, side in enumerate(Side)
@@ -161,12 +166,12 @@ def bundle_of(scenario: Scenario, draw: np.random.Generator) -> Bundle:
         created_at="",
         base=Revision(sha="a" * 40),
         head=Revision(sha="b" * 40),
-        machine=Machine(device=Device.CPU, model="made up"),
+        machine=Machine(device=scenario.device, model="made up"),
         plan=Plan(
             seed=0,
             order=(),
             margin=MARGIN,
-            looks=(5, 8, PAIRS),
+            looks=(*range(5, 11), PAIRS),
             kernel_pairs=PAIRS,
             kernel_share=0.2,
         ),
@@ -199,7 +204,15 @@ def is_false_outcome(scenario: Scenario, judgement: KernelJudgement, factors: Fa
             return False
 
 
-def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.Generator) -> None:
+def print_row(
+    scenario: Scenario,
+    noise: float,
+    *,
+    checks: int,
+    is_at_once: bool,
+    draw: np.random.Generator,
+) -> Counter[str]:
+    """Print what is said of some checks, and return how often it is false."""
     counts: Counter[str] = Counter()
     outcomes: Counter[Outcome] = Counter()
     has_one = scenario.is_one or any(scenario.margins)
@@ -208,7 +221,9 @@ def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.
         factors = factors_of(scenario, shares, draw)
         bundle = bundle_of(scenario, draw)
         windows = windows_of(scenario, shares, factors, noise, draw)
-        (judgement,) = judgement_of(replace(bundle, kernels=(windows,))).kernels
+        judged = windows if is_at_once else settled_windows(bundle, windows)
+        (judgement,) = judgement_of(replace(bundle, kernels=(judged,))).kernels
+        counts["pairs"] += judgement.pairs
         outcomes[judgement.outcome] += 1
         counts["finding"] += is_false_finding(judgement, factors)
         counts["outcome"] += is_false_outcome(scenario, judgement, factors)
@@ -220,11 +235,13 @@ def print_row(scenario: Scenario, noise: float, *, checks: int, draw: np.random.
     )
     found_share = decimals(counts["found"] / checks, 2) if has_one else ""
     false = " | ".join(decimals(counts[name] / checks, 3) for name in ("outcome", "finding"))
+    pairs = decimals(counts["pairs"] / checks, 1)
     print(
-        f"| {scenario.name} | {integer(100 * noise)} % | {false} | {found_share} | "
+        f"| {scenario.name} | {integer(100 * noise)} % | {false} | {found_share} | {pairs} | "
         f"{outcome_shares} |",
         flush=True,
     )
+    return counts
 
 
 def main() -> None:
@@ -232,13 +249,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checks", type=int, default=300, help="of each row")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-once", action="store_true", help="judge all pairs, at the last look")
+    parser.add_argument(
+        "--scenario", action="append", help="only those whose name contains this; repeatable"
+    )
     options = parser.parse_args()
-    draw = np.random.default_rng(options.seed)
-    print("| what changes | noise in common | false outcome | false finding | found | outcomes |")
-    print("|---|---|---|---|---|---|")
-    for scenario in SCENARIOS:
+    columns = ("false outcome", "false finding", "found", "pairs", "outcomes")
+    print(f"| what changes | noise in common | {' | '.join(columns)} |")
+    print(f"|{'---|' * 7}")
+    counts: Counter[str] = Counter()
+    for number, scenario in enumerate(SCENARIOS):
+        if options.scenario and not any(part in scenario.name for part in options.scenario):
+            continue
         for noise in (0.01, 0.03, 0.1):
-            print_row(scenario, noise, checks=options.checks, draw=draw)
+            draw = np.random.default_rng([options.seed, number, round(1000 * noise)])
+            counts += print_row(
+                scenario, noise, checks=options.checks, is_at_once=options.at_once, draw=draw
+            )
+            counts["checks"] += options.checks
+    for kind in ("outcome", "finding"):
+        print(f"false {kind}: {with_interval(counts[kind], counts['checks'])}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Plan:
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     machine_classes: tuple[str, ...] = ()
     class_deadline_s: float = CLASS_DEADLINE_S
-    kernel_pairs: int = 0  # pairs with profiled windows of kernels; 0: kernels are not judged
+    kernel_pairs: int = 0  # most pairs with profiled windows of kernels; 0: none are judged
     kernel_share: float = 0.0  # of alpha, for kernels
 
     def margin_of(self, workload: str) -> float:

@@ -7,6 +7,7 @@ implements it, and decides when measuring stops.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from perfledger.kernel_times import WorkloadKernels
 from perfledger.records import Run
 
 
@@ -23,6 +24,14 @@ class StoppingRule(Protocol):
 
     def unfinished(self) -> frozenset[str]:
         """Return the workloads that need another pair; empty when all are decided."""
+        ...
+
+    def due_kernels(self) -> frozenset[str]:
+        """Return the workloads whose kernels are to be looked at now."""
+        ...
+
+    def look_at_kernels(self, windows: Sequence[WorkloadKernels]) -> frozenset[str]:
+        """Return the workloads that need no more windows, by all windows of all workloads."""
         ...
 
     def next_pair(self, seconds: Mapping[str, float]) -> str | None:

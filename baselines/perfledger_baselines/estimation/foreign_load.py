@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from perfledger.records import CoreTimes, Run
+from perfledger.records import CoreTimes, Device, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_turns
@@ -76,12 +76,16 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
     )
 
 
-def typical_queued_share(runs: Iterable[Run]) -> float:
-    """Return the share of its wall time that the median run's steps spent in run queues.
+def possible_wait_share(runs: Iterable[Run], device: Device) -> float:
+    """Return the share of its wall time that the median run's steps may have waited for others.
 
-    A run that did not record its core times may have waited all the time.
+    `device` is that of runs which name none. On a CPU it is the time in run queues, and a run that
+    did not record its core times may have waited all the time. Nothing tells how long a step waited
+    for an accelerator that others use.
     """
-    return median(map(_queued_share, runs))
+    return median(
+        _queued_share(run) if (run.device or device) is Device.CPU else 1.0 for run in runs
+    )
 
 
 def _queued_share(run: Run) -> float:

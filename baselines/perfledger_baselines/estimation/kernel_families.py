@@ -204,16 +204,16 @@ def median_step(windows: WorkloadKernels, *, places: Sequence[int]) -> float:
     return max(_median([np.array(side[place]) for place in places]) for side in sides)
 
 
-def least_step(windows: WorkloadKernels, *, places: Sequence[int], queued_share: float) -> float:
+def least_step(windows: WorkloadKernels, *, places: Sequence[int], wait_share: float) -> float:
     """Return base's step in the median pair, at most as long as it is without other load.
 
     Other load only lengthens a step. Each call of a kernel therefore counts at its shortest, and
-    the rest of a step as in the pair in which it is shortest, without the share of a step that is
-    spent in run queues: no call of a kernel may have waited there.
+    the rest of a step as in the pair in which it is shortest, without the share of a step that may
+    be a wait for other programs: no call of a kernel may have waited.
     """
     kernels = np.sum([one.base_undisturbed for one in windows.kernels], axis=0)
     rests = [
-        (1 - queued_share) * np.array(windows.base_steps[place])
+        (1 - wait_share) * np.array(windows.base_steps[place])
         - _step_sums([one.base[place] for one in windows.kernels])
         for place in places
     ]

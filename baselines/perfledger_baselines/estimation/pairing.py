@@ -38,6 +38,9 @@ from perfledger_baselines.estimation.interleaving import (
 )
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
 
+# Each workload's complete pairs (base, head), in the order of their numbers.
+RunPairs = Mapping[str, Sequence[tuple[Run, Run]]]
+
 # Metrics that a wait for a core lengthens.
 WALL_TIMES = frozenset({MetricKind.SPEED, MetricKind.TAIL, MetricKind.START})
 _WHY_UNREAD = {
@@ -175,6 +178,7 @@ class PairedTest:
 class BundleEstimates:
     """The estimates of a check, by workload: of all complete pairs, and the tests to judge."""
 
+    runs: RunPairs
     pairs: Mapping[str, tuple[Pair, ...]]
     tests: Mapping[str, tuple[PairedTest, ...]]
 
@@ -197,7 +201,7 @@ def estimate_bundle(bundle: Bundle, *, most: int | None = None) -> BundleEstimat
         own_pairs = pairs[name][:most]
         chosen = chosen_metrics(metrics, own_metrics.get(name, ()), own_pairs)
         tests[name] = tests_of(name, own_pairs, chosen)
-    return BundleEstimates(pairs=pairs, tests=tests)
+    return BundleEstimates(runs=runs_of, pairs=pairs, tests=tests)
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -84,7 +84,7 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
         test for test in zip(deciding, decisions, strict=True) if test[0].workload not in unproven
     ]
     verdicts = paired_verdicts(proven, rule=rule, failures=failures | unproven)
-    kernels = kernel_judgements(bundle, rule, proven)
+    kernels = kernel_judgements(bundle, rule, proven, estimates.runs)
     return Judgement(
         rule=rule,
         tests=deciding,

@@ -16,9 +16,10 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import looks_until
+from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.kernel_tests import (
     changed_members,
+    half_width_at_one_look,
     paired_kernel_tests,
     relative_change,
 )
@@ -87,11 +88,13 @@ class JudgedWorkload:
 
     `tested` are those long enough for a test of their own, and `restructured` the shorter ones
     whose kernels are called a different number of times. `common_change` is the relative change
-    that all kernels share; None if none is certain.
+    that all kernels share; None if none is certain. Its pairs with windows are those of `looks`, or
+    fewer if some cannot be compared.
     """
 
     name: str
     pairs: int
+    looks: InterimLooks
     step_seconds: float  # base's, profiled
     least_step_seconds: float  # the same without other load, or less
     common_change: float | None
@@ -121,18 +124,22 @@ class KernelTestRule:
     """The level of each of a check's `tests` in all, for the families of one workload.
 
     `proof_level` is that of the workload. `rule` has the floor and the confidence of intervals.
+    `step_seconds` is base's profiled step. A change matters by its share of `least_step_seconds`,
+    which is that step without other load, or less.
     """
 
     level: float
     tests: int
     proof_level: float
     rule: DecisionRule
+    looks: InterimLooks
     step_seconds: float
+    least_step_seconds: float
     has_common_change: bool
 
     def test(self, seconds: PairedSeconds) -> JudgedFamily:
         """Return an item with its test, as measured."""
-        (result,) = paired_kernel_tests([seconds], alpha=self.rule.alpha)
+        (result,) = paired_kernel_tests([seconds], looks=self.looks, alpha=self.rule.alpha)
         return JudgedFamily(
             seconds=seconds, result=result, measured_seconds=seconds, measured_result=result
         )
@@ -143,7 +150,7 @@ class KernelTestRule:
         seconds = sum_of(TOGETHER, [part.seconds for part in parts])
         measured_seconds = sum_of(TOGETHER, [part.measured_seconds for part in parts])
         result, measured_result = paired_kernel_tests(
-            [seconds, measured_seconds], alpha=self.rule.alpha
+            [seconds, measured_seconds], looks=self.looks, alpha=self.rule.alpha
         )
         return JudgedFamily(
             seconds=seconds,
@@ -160,16 +167,20 @@ class KernelTestRule:
         it must therefore also have changed as measured.
         """
         change = relative_change(family.result.mean)
-        share = abs(family.delta_seconds) / self.step_seconds
+        least_seconds = MIN_STEP_SHARE * self.least_step_seconds
         is_significant = family.result.p_value < self.level
         if self.has_common_change:
             is_same_way = family.result.mean * family.measured_result.mean > 0
             is_significant &= is_same_way and family.measured_result.p_value < self.level
-        return is_significant and abs(change) >= self.rule.floor and share >= MIN_STEP_SHARE
+        is_big = abs(change) >= self.rule.floor and abs(family.delta_seconds) >= least_seconds
+        return is_significant and is_big
 
     def may_be_faster(self, family: JudgedFamily) -> bool:
-        """Return whether it became faster by its interval, if not by the check's tests."""
-        return family.result.mean + family.result.half_width < 0
+        """Return whether it became faster by its interval, if not by the check's tests.
+
+        The interval is that of this look alone: only doubts follow from it.
+        """
+        return family.result.mean + half_width_at_one_look(family.result, self.rule.alpha) < 0
 
     def is_proven(self, family: JudgedFamily, *, among: int) -> bool:
         """Return whether a changed family also changed as measured, among this many findings.
@@ -207,9 +218,8 @@ class KernelTestRule:
 
     def detectable(self, family: JudgedFamily) -> float:
         """Return the relative change that this test calls with the usual power."""
-        looks = looks_until((), family.result.pairs)
         return detectable_change(
-            family.result, looks=looks, alpha=self.level, floor=self.rule.floor
+            family.result, looks=self.looks, alpha=self.level, floor=self.rule.floor
         )
 
     def estimate(self, family: JudgedFamily) -> EffectEstimate | None:
@@ -248,7 +258,7 @@ class KernelTestRule:
         result = family.measured_result
         detectable = detectable_change(
             result,
-            looks=looks_until((), result.pairs),
+            looks=self.looks,
             alpha=2 * self.proof_level / among,
             floor=0.0,
         )
@@ -284,7 +294,7 @@ class KernelTestRule:
             return tuple(each.name for each in _largest_change_first(family.kernels))
         if len(family.kernels) <= 1:
             return ()
-        results = paired_kernel_tests(family.kernels, alpha=self.rule.alpha)
+        results = paired_kernel_tests(family.kernels, looks=self.looks, alpha=self.rule.alpha)
         changed = changed_members(results, level=self.level)
         kernels = compress(family.kernels, changed)
         return tuple(each.name for each in _largest_change_first(kernels))

@@ -55,8 +55,10 @@ from perfledger_baselines.judging.kernel_wording import (
 )
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.kernel_tests import (
     MIN_KERNEL_PAIRS,
+    kernel_looks_until,
     paired_kernel_tests,
     relative_change,
 )
@@ -71,19 +73,27 @@ def judge_kernels(
     *,
     level: float,
     rule: DecisionRule,
+    kernel_pairs: int,
     pairs: Mapping[str, Collection[int]],
-    queued_shares: Mapping[str, float],
+    wait_shares: Mapping[str, float],
     step_detectable: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[KernelJudgement, ...]:
     """Judge the kernels of all workloads of a check as one family of tests, in order.
 
-    `level` is the probability of any false finding. `pairs` are each workload's comparable pairs
-    that should have windows; a workload with too few windows is not measured. `queued_shares` are
-    the shares of their wall time that base's steps spent in run queues. `rule` has the floor, the
-    margins, and the alpha of intervals.
+    `level` is the probability of any false finding, over the looks of a check that records windows
+    of `kernel_pairs` pairs. `pairs` are each workload's comparable pairs that may have windows; a
+    workload with too few windows is not measured. `wait_shares` are the shares of their wall time
+    that base's steps may have waited for other programs. `rule` has the floor, the margins, and the
+    alpha of intervals.
     """
     prepared = {
-        each.workload: _prepare(each, places, rule, queued_share=queued_shares[each.workload])
+        each.workload: _prepare(
+            each,
+            places,
+            rule,
+            looks=kernel_looks_until(kernel_pairs, each.pairs[places[-1]] + 1),
+            wait_share=wait_shares[each.workload],
+        )
         for each in workloads
         if len(places := _places(each, pairs[each.workload])) >= MIN_KERNEL_PAIRS and each.kernels
     }
@@ -122,12 +132,17 @@ def _without_enough(windows: WorkloadKernels, pairs: Collection[int]) -> KernelJ
 
 
 def _prepare(
-    windows: WorkloadKernels, places: Sequence[int], rule: DecisionRule, *, queued_share: float
+    windows: WorkloadKernels,
+    places: Sequence[int],
+    rule: DecisionRule,
+    *,
+    looks: InterimLooks,
+    wait_share: float,
 ) -> JudgedWorkload:
     families = kernel_families(windows.kernels, places=places)
     steps = whole_steps(windows, places=places)
     median_seconds = median_step(windows, places=places)
-    least_seconds = least_step(windows, places=places, queued_share=queued_share)
+    least_seconds = least_step(windows, places=places, wait_share=wait_share)
     is_long = [
         one.is_long(least_seconds, median_seconds, share=MIN_FAMILY_SHARE) for one in families
     ]
@@ -138,25 +153,30 @@ def _prepare(
         for one, is_tested in zip(families, is_long, strict=True)
         if one.is_restructured and not is_tested
     ]
+    judged_tested, judged_restructured = (
+        _judged_families(each, ratios, looks=looks, alpha=rule.alpha)
+        for each in (tested, restructured)
+    )
     return JudgedWorkload(
         name=windows.workload,
         pairs=len(places),
+        looks=looks,
         step_seconds=steps.base_seconds,
         least_step_seconds=least_seconds,
-        common_change=_common_change(ratios, rule),
-        tested=_judged_families(tested, ratios, rule),
-        restructured=_judged_families(restructured, ratios, rule),
+        common_change=_common_change(ratios, rule, looks),
+        tested=judged_tested,
+        restructured=judged_restructured,
     )
 
 
 def _judged_families(
-    families: Sequence[KernelFamily], ratios: FloatArray, rule: DecisionRule
+    families: Sequence[KernelFamily], ratios: FloatArray, *, looks: InterimLooks, alpha: float
 ) -> tuple[JudgedFamily, ...]:
     """Return families with their tests: relative to what all have in common, and as measured."""
     relative = [family.total.relative_to(ratios) for family in families]
     measured = [family.total for family in families]
     results, measured_results = (
-        paired_kernel_tests(seconds, alpha=rule.alpha) for seconds in (relative, measured)
+        paired_kernel_tests(seconds, looks=looks, alpha=alpha) for seconds in (relative, measured)
     )
     return tuple(
         JudgedFamily(
@@ -174,10 +194,10 @@ def _judged_families(
     )
 
 
-def _common_change(ratios: FloatArray, rule: DecisionRule) -> float | None:
+def _common_change(ratios: FloatArray, rule: DecisionRule, looks: InterimLooks) -> float | None:
     """Return the relative change that all kernels share; None if none is certain."""
     common = PairedSeconds(name="", base=np.ones(len(ratios)), head=ratios)
-    (result,) = paired_kernel_tests([common], alpha=rule.alpha)
+    (result,) = paired_kernel_tests([common], looks=looks, alpha=rule.alpha)
     is_sure = result.p_value < rule.alpha
     change = relative_change(result.mean)
     return change if is_sure and abs(change) >= rule.floor else None
@@ -191,7 +211,9 @@ def _test_rule(
         tests=tests,
         proof_level=level / workloads,
         rule=rule,
+        looks=workload.looks,
         step_seconds=workload.step_seconds,
+        least_step_seconds=workload.least_step_seconds or workload.step_seconds,
         has_common_change=workload.common_change is not None,
     )
 

@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 
+# Relative, and as a share of the step. Further windows are worth their time while they could find
+# a change of a tested family that is smaller than both: 5 % of a family of 2 % of the step.
+TARGET_CHANGE, TARGET_STEP_SHARE = 0.05, 0.001
+# Share of the tested families that must be known so well. A few are always far noisier: made-up
+# checks that waited for the noisiest took 11.5 of 12 pairs, and with this share take 8.
+SETTLED_SHARE = 0.75
 # The name of several families as one finding.
 TOGETHER = "kernels that were added, removed or replaced"
 
@@ -69,6 +76,14 @@ class KernelFigures:
     base_share: float
     estimate: EffectEstimate | None
 
+    @property
+    def is_precise(self) -> bool:
+        """Return whether its pairs find all that its windows are meant to find."""
+        if self.estimate is None:
+            return True  # it is new or gone
+        detectable = self.estimate.smallest_detectable
+        return detectable <= TARGET_CHANGE or detectable * self.base_share <= TARGET_STEP_SHARE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelJudgement:
@@ -96,6 +111,24 @@ class KernelJudgement:
     moved_bounds: tuple[float, float] | None = None
     estimate: EffectEstimate | None = None
     adjusted_p: float = 1.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether further windows would hardly tell more.
+
+        Windows that were lost are not recorded again. Without a regression most families must be
+        known well enough: unchanged within the margin is far from unchanged.
+        """
+        match self.outcome:
+            case Outcome.REGRESSED | Outcome.NOT_MEASURED:
+                return True
+            case Outcome.UNDECIDED:
+                return False
+            case Outcome.IMPROVED | Outcome.UNCHANGED:
+                precise = sum(each.is_precise for each in self.tested)
+                return precise >= SETTLED_SHARE * len(self.tested)
+            case _ as unreachable:
+                assert_never(unreachable)
 
     @property
     def is_warning(self) -> bool:

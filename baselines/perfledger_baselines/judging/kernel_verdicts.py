@@ -1,16 +1,17 @@
 """Judges the kernels of a bundle, if the check was asked for them, and words the verdicts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
+from types import MappingProxyType
 
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import OPERATOR_ARROW, WorkloadKernels
 from perfledger.metrics import KERNELS, STEP_TIME, Metric, family_metric
-from perfledger.records import Run
+from perfledger.records import Device, Run
 from perfledger_baselines.estimation.clock_states import clock_difference, has_usual_clocks
-from perfledger_baselines.estimation.foreign_load import typical_queued_share
+from perfledger_baselines.estimation.foreign_load import possible_wait_share
 from perfledger_baselines.estimation.kernel_families import MAX_FAMILY_NAME
-from perfledger_baselines.estimation.pairing import PairedTest, match_runs
+from perfledger_baselines.estimation.pairing import PairedTest, RunPairs
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.kernel_gate import judge_kernels
 from perfledger_baselines.judging.kernel_judgement import (
@@ -25,12 +26,15 @@ NO_SHARE_REASON = "kernels: the plan leaves them no share of alpha"
 
 
 def kernel_judgements(
-    bundle: Bundle, rule: DecisionRule, decided: Iterable[tuple[PairedTest, Decision]]
+    bundle: Bundle,
+    rule: DecisionRule,
+    decided: Iterable[tuple[PairedTest, Decision]],
+    runs: RunPairs,
 ) -> tuple[KernelJudgement, ...]:
     """Judge the kernels of each decided workload; none if the check was not asked for them.
 
-    They share the alpha that the plan leaves for them. Fails closed: each workload has a judgement,
-    if need be NOT_MEASURED.
+    `runs` are the bundle's complete pairs. The kernels share the alpha that the plan leaves for
+    them. Fails closed: each workload has a judgement, if need be NOT_MEASURED.
     """
     if all(metric.name != KERNELS.name for metric in bundle.metrics):
         return ()
@@ -43,22 +47,52 @@ def kernel_judgements(
             for name in names
         )
     windows = {each.workload: each for each in bundle.kernels}
-    runs = _comparable_runs(bundle, names)
-    return judge_kernels(
+    return judge_windows(
         [windows.get(name, WorkloadKernels(workload=name)) for name in names],
+        runs,
         level=level,
         rule=rule,
-        pairs={name: [base.pair for base, _ in pairs] for name, pairs in runs.items()},
-        queued_shares={
-            name: typical_queued_share(base for base, _ in pairs)
-            for name, pairs in runs.items()
-            if pairs
-        },
+        kernel_pairs=bundle.plan.kernel_pairs,
+        device=bundle.machine.device,
         step_detectable={
             test.workload: decision.estimate.smallest_detectable
             for test, decision in decided
             if test.metric.name == STEP_TIME.name and decision.estimate is not None
         },
+    )
+
+
+def judge_windows(
+    windows: Sequence[WorkloadKernels],
+    runs: RunPairs,
+    *,
+    level: float,
+    rule: DecisionRule,
+    kernel_pairs: int,
+    device: Device,
+    step_detectable: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[KernelJudgement, ...]:
+    """Judge the windows of all workloads of a check, or those so far, with their runs."""
+    runs_at_usual_clocks = {
+        each.workload: _usual_pairs(
+            [pair for pair in runs.get(each.workload, ()) if pair[0].pair < kernel_pairs]
+        )
+        for each in windows
+    }
+    return judge_kernels(
+        windows,
+        level=level,
+        rule=rule,
+        kernel_pairs=kernel_pairs,
+        pairs={
+            name: [base.pair for base, _ in pairs] for name, pairs in runs_at_usual_clocks.items()
+        },
+        wait_shares={
+            name: possible_wait_share((base for base, _ in pairs), device)
+            for name, pairs in runs_at_usual_clocks.items()
+            if pairs
+        },
+        step_detectable=step_detectable,
     )
 
 
@@ -79,24 +113,8 @@ def kernel_verdicts(judgements: Iterable[KernelJudgement]) -> tuple[Verdict, ...
     )
 
 
-def _comparable_runs(
-    bundle: Bundle, workloads: Iterable[str]
-) -> Mapping[str, tuple[tuple[Run, Run], ...]]:
-    """Return each workload's pairs at the usual clocks that should have windows."""
-    runs_of = match_runs(bundle.runs)
-    return {
-        name: _usual_pairs(
-            tuple(
-                (base, head)
-                for base, head in runs_of.get(name, ())
-                if base.pair < bundle.plan.kernel_pairs
-            )
-        )
-        for name in workloads
-    }
-
-
-def _usual_pairs(pairs: tuple[tuple[Run, Run], ...]) -> tuple[tuple[Run, Run], ...]:
+def _usual_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[tuple[Run, Run], ...]:
+    """Return the pairs at the usual clocks."""
     usual = has_usual_clocks([clock_difference(*pair) for pair in pairs])
     return tuple(compress(pairs, usual))
 

@@ -4,8 +4,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import CPU_TIME, Metric
-from perfledger.records import Run, Side
+from perfledger.records import Device, Run, Side
 from perfledger_baselines.estimation.pairing import (
     Pair,
     PairedTest,
@@ -16,6 +17,7 @@ from perfledger_baselines.estimation.pairing import (
 )
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.judge import decide_tests, judge_tests
+from perfledger_baselines.judging.kernel_verdicts import judge_windows
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
@@ -25,6 +27,7 @@ from perfledger_baselines.significance.interim_looks import (
     MIN_PAIRS_WITH_HISTORY,
     fewest_pairs,
 )
+from perfledger_baselines.significance.kernel_tests import planned_kernel_looks
 from perfledger_baselines.significance.spread_prior import Priors
 
 
@@ -35,8 +38,9 @@ class GroupSequentialStopping:
     is all planned tests: a workload that has not reached its first look counts with every metric,
     so that no decision is revoked later. Between looks the rule asks for another pair without
     testing: each unplanned look would be one more chance of a false alarm. The caller leaves out a
-    workload that failed; in the family it stays. `kernel_pairs` is the number of pairs with kernel
-    windows: a workload gets that many even if its tests are decided, unless one of them regressed.
+    workload that failed; in the family it stays. `kernel_pairs` is the most pairs with kernel
+    windows, and `kernel_alpha` the kernels' part of alpha: a workload goes on until its kernels are
+    settled at a planned look, even if its tests are decided, unless one of them regressed.
     `margins` and `chosen` are for the workloads that have a margin, or names of judging metrics, of
     their own.
     """
@@ -53,6 +57,8 @@ class GroupSequentialStopping:
         margins: Mapping[str, float] = MappingProxyType({}),
         chosen: Mapping[str, Collection[str]] = MappingProxyType({}),
         kernel_pairs: int = 0,
+        kernel_alpha: float = 0.0,
+        device: Device = Device.CPU,
     ) -> None:
         self._rule = DecisionRule(
             looks=tuple(looks), alpha=alpha, margin=margin, floor=floor, margins=margins
@@ -64,13 +70,21 @@ class GroupSequentialStopping:
         self._metrics = judged_metrics(metrics)
         self._chosen = chosen
         self._kernel_pairs = kernel_pairs
+        self._kernel_alpha = kernel_alpha
+        self._device = device
         self._priors = priors
         self._pairs: dict[str, list[Pair]] = {}
+        self._runs: dict[str, list[tuple[Run, Run]]] = {}
+        self._settled_kernels: set[str] = set()
+        self._pairs_at_look: dict[str, int] = {}  # at the last look at its kernels
         self._finished: set[str] = set()
 
     def start(self, workloads: Sequence[str]) -> None:
         """Start with the ids of these workloads."""
         self._pairs = {workload: [] for workload in workloads}
+        self._runs = {workload: [] for workload in workloads}
+        self._settled_kernels = set()
+        self._pairs_at_look = {}
         self._finished = set()
 
     def add(self, base: Run, head: Run) -> None:
@@ -83,6 +97,37 @@ class GroupSequentialStopping:
             )
             raise ValueError(msg)
         self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
+        if len(self._pairs[base.workload]) <= self._kernel_pairs:
+            self._runs[base.workload].append((base, head))
+
+    def due_kernels(self) -> frozenset[str]:
+        """Return the workloads that are at a planned look at their kernels, until settled."""
+        looks = planned_kernel_looks(self._kernel_pairs)
+        return frozenset(
+            workload
+            for workload, pairs in self._pairs.items()
+            if len(pairs) in looks
+            and self._pairs_at_look.get(workload) != len(pairs)
+            and not self._has_kernels(workload)
+        )
+
+    def look_at_kernels(self, windows: Sequence[WorkloadKernels]) -> frozenset[str]:
+        """Return the workloads that need no more windows, by all windows of all workloads so far.
+
+        They are judged as the bundle will be; only workloads that are due become settled.
+        """
+        judgements = judge_windows(
+            windows,
+            self._runs,
+            level=self._kernel_alpha,
+            rule=self._rule,
+            kernel_pairs=self._kernel_pairs,
+            device=self._device,
+        )
+        due = self.due_kernels()
+        self._settled_kernels |= due & {each.workload for each in judgements if each.is_settled}
+        self._pairs_at_look |= {workload: len(self._pairs[workload]) for workload in due}
+        return frozenset(self._settled_kernels)
 
     def unfinished(self) -> frozenset[str]:
         """Return the workloads that need another pair; empty once all are decided."""
@@ -95,7 +140,7 @@ class GroupSequentialStopping:
             verdicts = self._verdicts()
             undecided = {v.workload for v in verdicts if v.outcome is Outcome.UNDECIDED}
             regressed = {v.workload for v in verdicts if v.is_regression}
-            has_kernels = {w for w in due if len(self._pairs[w]) >= self._kernel_pairs}
+            has_kernels = {workload for workload in due if self._has_kernels(workload)}
             self._finished |= (due - undecided) & (has_kernels | regressed)
         self._finished |= {
             workload
@@ -123,8 +168,8 @@ class GroupSequentialStopping:
             if verdict.outcome is Outcome.UNDECIDED:
                 before = widths.get(verdict.workload, 0.0)
                 widths[verdict.workload] = max(before, _width(verdict))
-        for workload, pairs in self._pairs.items():
-            if len(pairs) < self._kernel_pairs:
+        for workload in self._pairs:
+            if not self._has_kernels(workload):
                 widths.setdefault(workload, 0.0)  # decided, but short of kernel windows
         # A workload without a width was decided between its looks, by Holm's share.
         waiting = self.unfinished() & seconds.keys() & widths.keys()
@@ -180,6 +225,11 @@ class GroupSequentialStopping:
         return frozenset(
             too_few | {each for each in most_pairs.keys() & chances if chances[each] < MIN_CHANCE}
         )
+
+    def _has_kernels(self, workload: str) -> bool:
+        """Return whether its kernels are settled, or have all planned windows."""
+        is_complete = len(self._pairs[workload]) >= self._kernel_pairs
+        return is_complete or workload in self._settled_kernels
 
     def _chance(self, test: PairedTest, decision: Decision, most_pairs: Mapping[str, int]) -> float:
         """Return the chance that a test is decided after this many pairs; 1 if it already is."""

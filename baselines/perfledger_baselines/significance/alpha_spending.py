@@ -1,9 +1,10 @@
 """Spends alpha over the interim looks of a group-sequential test.
 
-By a share t of the planned pairs, alpha * sqrt(t) is spent (Lan & DeMets, "Discrete sequential
-boundaries for clinical trials", Biometrika 70, 1983). The square root lies between Pocock's bounds,
-which stop early, and O'Brien & Fleming's, which keep the last look powerful: half of alpha is spent
-after a quarter of the pairs, where most large changes are found.
+By a share t of the planned pairs, alpha * t**power is spent (Lan & DeMets, "Discrete sequential
+boundaries for clinical trials", Biometrika 70, 1983). The looks say which power; usually it is 1/2.
+The square root lies between Pocock's bounds, which stop early, and O'Brien & Fleming's, which keep
+the last look powerful: half of alpha is spent after a quarter of the pairs, where most large
+changes are found.
 
 The level of each look that spends exactly this follows from the dependence of the looks: sums of
 independent pairs are Brownian motion at the times t, and the chance of leaving the region in which
@@ -20,7 +21,6 @@ from scipy.special import ndtr, ndtri
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.interim_looks import InterimLooks
 
-SPENDING_POWER = 0.5  # see above
 # Equivalence spends alpha in proportion to the pairs. With the square root, the last look would be
 # at too low a level for a check whose noise only just allows a proof. Of unchanged checks with 2 %
 # of noise, .68 end unchanged by 40 pairs (square root: .58); those with 1 % take 13.0 pairs (12.6).
@@ -37,7 +37,7 @@ HALVINGS = 44  # of an interval of 40 standard errors: to 2e-12
 
 def nominal_levels(looks: InterimLooks, alpha: float) -> tuple[float, ...]:
     """Return the two-sided test level at each completed look; together the looks spend alpha."""
-    return _nominal_levels(_schedule(looks), alpha, SPENDING_POWER)[: len(looks.completed)]
+    return _nominal_levels(_schedule(looks), alpha, looks.power)[: len(looks.completed)]
 
 
 def equivalence_level(looks: InterimLooks, alpha: float) -> float:
@@ -58,7 +58,7 @@ def overall_p_values(p_values: FloatArray, looks: InterimLooks) -> FloatArray:
     schedule = _schedule(looks)
     if len(schedule) == 1:
         return p_values
-    levels, overall = _table(schedule)
+    levels, overall = _table(schedule, looks.power)
     result = np.empty_like(p_values)
     with np.errstate(divide="ignore"):  # a p-value of 0 stays one
         logs: FloatArray = np.log(p_values)
@@ -89,9 +89,9 @@ def _nominal_levels(schedule: tuple[int, ...], alpha: float, power: float) -> tu
 
 
 @lru_cache
-def _table(schedule: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+def _table(schedule: tuple[int, ...], power: float) -> tuple[FloatArray, FloatArray]:
     """Return each look's levels, (looks, levels), and the overall levels they belong to."""
-    levels = _levels(schedule, OVERALL_LEVELS, SPENDING_POWER)
+    levels = _levels(schedule, OVERALL_LEVELS, power)
     ones = np.ones((len(schedule), 1))
     return np.hstack([levels, ones]), np.append(OVERALL_LEVELS, 1.0)
 

@@ -30,13 +30,20 @@ MIN_PAIRS_WITH_HISTORY = 2
 # once, and since neighbouring looks say nearly the same, another look costs almost nothing.
 PLANNED_LOOKS = (*range(1, 11), 12, 14, 16, 18, 20, 23, 26, 30, 35, 40)
 
+# Of the share of the pairs, by which looks spend alpha: `alpha_spending` says why the square root.
+SPENDING_POWER = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class InterimLooks:
-    """The numbers of pairs of the completed looks, increasing, and of the planned ones."""
+    """The numbers of pairs of the completed looks, increasing, and of the planned ones.
+
+    By a share t of the planned pairs, alpha * t**`power` is spent.
+    """
 
     completed: tuple[int, ...]
     planned: tuple[int, ...]
+    power: float = SPENDING_POWER
 
     @property
     def pairs(self) -> int:
@@ -70,13 +77,15 @@ def fewest_pairs(planned: Sequence[int], *, has_history: bool) -> int:
     return MIN_PAIRS
 
 
-def looks_until(planned: Sequence[int], pairs: int) -> InterimLooks:
+def looks_until(
+    planned: Sequence[int], pairs: int, *, power: float = SPENDING_POWER
+) -> InterimLooks:
     """Return the looks up to `pairs` pairs, inclusive; the verdict rests on the last one.
 
     Without a plan there is one look at all pairs. Pairs beyond the last planned look are ignored.
     A check whose budget ended between two looks has its last look there.
     """
     if not planned:
-        return InterimLooks((pairs,), (pairs,))
+        return InterimLooks((pairs,), (pairs,), power)
     last = min(pairs, planned[-1])
-    return InterimLooks((*planned[: bisect_left(planned, last)], last), tuple(planned))
+    return InterimLooks((*planned[: bisect_left(planned, last)], last), tuple(planned), power)

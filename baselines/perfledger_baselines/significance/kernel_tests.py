@@ -10,7 +10,8 @@ Other load disturbs some pairs far more than others. The test is therefore that 
 single sample", Sankhya A 25, 1963): an equal number of pairs is left out at each end, and the error
 is that of the winsorized pairs.
 
-There is one look, at all pairs: the step and the clock decide when a check ends, not the kernels.
+A few looks are planned, and `alpha_spending` divides the level among them: a workload whose kernels
+are told apart well enough by its first windows needs no others.
 """
 
 import math
@@ -21,6 +22,12 @@ from scipy.special import stdtr, stdtrit
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.estimation.kernel_families import PairedSeconds
+from perfledger_baselines.significance.alpha_spending import (
+    equivalence_level,
+    nominal_levels,
+    overall_p_values,
+)
+from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
 from perfledger_baselines.significance.multiple_testing import holm
 from perfledger_baselines.significance.paired_t_tests import MIN_SPREAD, TTestResult
 from perfledger_baselines.significance.power import MAX_CHANGE
@@ -32,6 +39,12 @@ MIN_KERNEL_PAIRS = 5
 # Pairs of a check with profiled windows of kernels. With so many, 5 % of one of twenty families of
 # kernels is found four times in five where the ratio of an unchanged pair spreads by 2.4 %.
 KERNEL_PAIRS = 12
+# Pairs of the earlier looks at kernels. With fewer, hardly any family is told apart well enough; of
+# ten or eleven pairs two are left out, which costs more than one or two pairs tell.
+KERNEL_LOOKS = (6, 8)
+# Power of the share of the pairs by which looks at kernels spend their level: most is left for the
+# last look, which noisy machines need.
+KERNEL_SPENDING_POWER = 2.0
 # Share of the pairs left out at each end: one of twelve, none of fewer than ten. The smallest
 # change found on a quiet machine grows by a sixth; with two of twelve it grew by nearly half.
 TRIM_SHARE = 0.1
@@ -39,22 +52,36 @@ TRIM_SHARE = 0.1
 ONE_SIDED = 2.0
 
 
-def paired_kernel_tests(
-    seconds: Sequence[PairedSeconds], *, alpha: float
-) -> tuple[TTestResult, ...]:
-    """Test for each of these whether its relative differences have mean zero, at a single look.
+def planned_kernel_looks(kernel_pairs: int) -> tuple[int, ...]:
+    """Return the planned looks at kernels of a check that records windows of this many pairs."""
+    return (*(look for look in KERNEL_LOOKS if look < kernel_pairs), kernel_pairs)
 
-    All have equally many pairs. Intervals are at the confidence 1 - alpha.
+
+def kernel_looks_until(kernel_pairs: int, pairs: int) -> InterimLooks:
+    """Return the planned looks at kernels up to `pairs` pairs, inclusive."""
+    planned = planned_kernel_looks(kernel_pairs)
+    return looks_until(planned, pairs, power=KERNEL_SPENDING_POWER)
+
+
+def paired_kernel_tests(
+    seconds: Sequence[PairedSeconds], *, looks: InterimLooks, alpha: float
+) -> tuple[TTestResult, ...]:
+    """Test for each of these whether its relative differences have mean zero, at the last look.
+
+    All have equally many pairs, at most those of the look. P-values, and intervals at the
+    confidence 1 - alpha, are valid over the looks.
     """
     if not seconds:
         return ()
     differences = relative_differences(
         np.array([each.base for each in seconds]), np.array([each.head for each in seconds])
     )
-    return trimmed_t_tests(differences, alpha=alpha)
+    return trimmed_t_tests(differences, looks=looks, alpha=alpha)
 
 
-def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResult, ...]:
+def trimmed_t_tests(
+    differences: FloatArray, *, looks: InterimLooks, alpha: float
+) -> tuple[TTestResult, ...]:
     """Test for each row of (tests, pairs) whether its center is zero.
 
     With g values left out at each end of n, h = n - 2 g the others and s the winsorized standard
@@ -62,6 +89,10 @@ def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResu
     standard error s sqrt((n - 1) / (h (h - 1))). It has h - 1 degrees of freedom, less one if
     values are left out: without that, normal values were rejected 1.3 times as often as the level
     says at the levels of a family, and with it .86 times.
+
+    Only the last look counts. How much the looks of such tests depend on each other is less certain
+    than for sums of normal values, but the levels of all looks add up to at most 1.3 times the
+    level, whatever they depend on.
     """
     pairs = differences.shape[1]
     cut = int(TRIM_SHARE * pairs)
@@ -73,8 +104,11 @@ def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResu
     spreads: FloatArray = np.maximum(drawn_in.std(axis=1, ddof=1), MIN_SPREAD)
     errors: FloatArray = spreads * math.sqrt((pairs - 1) / (inner * (inner - 1)))
     size: FloatArray = np.abs(means) / errors
-    p_values: FloatArray = 2 * stdtr(np.full(len(size), degrees), -size)
-    wide, narrow = (-float(stdtrit(degrees, level)) for level in (alpha / 2, alpha))
+    at_looks = np.ones((len(looks.completed), len(size)))
+    at_looks[-1] = 2 * stdtr(np.full(len(size), degrees), -size)
+    p_values: FloatArray = overall_p_values(at_looks, looks)[-1]
+    levels = nominal_levels(looks, alpha)[-1] / 2, equivalence_level(looks, alpha)
+    wide, narrow = (-float(stdtrit(degrees, level)) for level in levels)
     return tuple(
         TTestResult(
             pairs=pairs,
@@ -90,6 +124,11 @@ def trimmed_t_tests(differences: FloatArray, *, alpha: float) -> tuple[TTestResu
             means.tolist(), errors.tolist(), p_values.tolist(), strict=True
         )
     )
+
+
+def half_width_at_one_look(result: TTestResult, alpha: float) -> float:
+    """Return half the interval at the confidence 1 - alpha as if there were no other look."""
+    return -float(stdtrit(result.degrees, alpha / 2)) * result.sd / math.sqrt(result.pairs)
 
 
 def relative_differences(base: FloatArray, head: FloatArray) -> FloatArray:

@@ -112,7 +112,7 @@ class PairMeasurement:
     telemetry: Telemetry
     progress: MeasuringProgress
     check_run: RunCheck
-    kernel_pairs: int = 0  # the first pairs, which have profiled windows of kernels
+    kernel_pairs: int = 0  # the first ones, which may have profiled windows of kernels
 
     def measure(
         self,

@@ -13,7 +13,7 @@ from perfledger.rounding import digits, typed
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
-from perfledger_runners.measuring.kernel_windows import RunWindows
+from perfledger_runners.measuring.kernel_windows import RunWindows, match_kernels
 from perfledger_runners.measuring.measured_pair import (
     SIDES,
     MeasuredPair,
@@ -108,8 +108,8 @@ def measure_pairs(
     workload that the rest of the budget will hardly settle is futile. When the rest is too short
     for a pair of each, it goes to the workloads from which the rule learns most. `spent_s` of the
     budget are spent already; the harness ends children that exceed it. Pairs in `journal` are not
-    measured again, and new ones are saved there. The first `kernel_pairs` pairs have profiled
-    windows of kernels.
+    measured again, and new ones are saved there. The first pairs have profiled windows of kernels,
+    at most `kernel_pairs`, until the rule needs no more.
     """
     began = clock()
     check = _Check(
@@ -156,6 +156,7 @@ class _Check:
     remaining: tuple[tuple[str, ...], ...] = ()  # of the round that has begun
     runs: list[Run] = field(default_factory=list[Run])
     windows: list[RunWindows] = field(default_factory=list[RunWindows])
+    settled_kernels: frozenset[str] = frozenset()
     failures: list[Failure] = field(default_factory=list[Failure])
     logs: dict[str, str] = field(default_factory=dict[str, str])
     processes: int = 0
@@ -271,7 +272,8 @@ class _Check:
     def _unprofiled(self) -> frozenset[str]:
         """Return the workloads whose windows are no longer profiled."""
         lost = Counter(each.workload for each in self.windows if each.failure)
-        return frozenset(name for name, count in lost.items() if count >= MAX_LOST_WINDOWS)
+        given_up = (name for name, count in lost.items() if count >= MAX_LOST_WINDOWS)
+        return self.settled_kernels.union(given_up)
 
     def _without_cut(self, measured: MeasuredPair) -> MeasuredPair:
         """Return a pair without the workloads that the end of the budget cut off.
@@ -325,6 +327,9 @@ class _Check:
 
     def _end_round(self) -> None:
         self.rounds += 1
+        if self.measurement.kernel_pairs and self.rule.due_kernels():
+            kernels = match_kernels((spec.id for spec in self.specs), self.windows)
+            self.settled_kernels = self.rule.look_at_kernels(kernels)
         self.waiting = self.rule.unfinished() - self.failed_workloads
         self.profiles_s = PROFILE_PAIRS * sum(self.seconds[each] for each in self.rule.changes())
         self.measurement.progress.pair_done(

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.records import CoreTimes, Side
+from perfledger.records import CoreTimes, Device, Side
 from perfledger_baselines.estimation.foreign_load import (
     mean_foreign_share,
     mean_queued_share,
-    typical_queued_share,
+    possible_wait_share,
     unqueued_difference,
 )
 
@@ -140,7 +140,22 @@ def test_a_run_without_core_times_may_have_waited_all_the_time(run_of, unknown, 
     runs = [run_of(1.0, queued) for queued in (0.0, 0.25, [0.5, 0.5, 0.75, 0.25, 0.5])]
     others = [replace(run_of(1.0), core_times=CoreTimes())] * unknown
 
-    assert typical_queued_share([*runs[-3 + unknown :], *others]) == share
+    assert possible_wait_share([*runs[-3 + unknown :], *others], Device.CPU) == share
+
+
+@pytest.mark.parametrize(
+    ("of_run", "of_machine", "share"),
+    [
+        (None, Device.CPU, 0.25),
+        (None, Device.CUDA, 1.0),
+        (Device.CPU, Device.CUDA, 0.25),
+        (Device.CUDA, Device.CPU, 1.0),
+    ],
+)
+def test_nothing_tells_how_long_a_step_waited_for_an_accelerator(run_of, of_run, of_machine, share):
+    run = replace(run_of(1.0, 0.25), device=of_run)
+
+    assert possible_wait_share([run], of_machine) == share
 
 
 def test_a_wait_is_for_other_programs_beyond_what_own_threads_use_meanwhile(run_of):

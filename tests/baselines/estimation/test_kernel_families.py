@@ -179,7 +179,7 @@ def test_the_shortest_step_of_each_pair_counts():
 
 
 @pytest.mark.parametrize(
-    ("base_steps", "queued_share", "least"),
+    ("base_steps", "wait_share", "least"),
     [
         pytest.param(((4.0, 5.0), (4.0, 4.0)), 0.0, 4.0, id="quiet"),
         pytest.param(((40.0, 50.0), (4.0, 4.0)), 0.0, 4.0, id="beside load in all but one pair"),
@@ -189,7 +189,7 @@ def test_the_shortest_step_of_each_pair_counts():
     ],
 )
 def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(
-    base_steps, queued_share, least
+    base_steps, wait_share, least
 ):
     kernels = (
         kernel("mm", ((2.0, 3.0), (2.0, 2.0)), ((9.0,), (9.0,))),
@@ -203,7 +203,7 @@ def test_the_least_step_has_its_kernels_and_the_rest_at_their_shortest(
         kernels=kernels,
     )
 
-    assert least_step(windows, places=[0, 1], queued_share=queued_share) == least
+    assert least_step(windows, places=[0, 1], wait_share=wait_share) == least
 
 
 def test_the_least_step_is_no_longer_than_a_typical_one():
@@ -213,7 +213,7 @@ def test_the_least_step_is_no_longer_than_a_typical_one():
         workload="w", pairs=(0,), base_steps=steps, head_steps=((9.0,),), kernels=kernels
     )
 
-    assert least_step(windows, places=[0], queued_share=0.0) == 4.0
+    assert least_step(windows, places=[0], wait_share=0.0) == 4.0
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from perfledger_baselines.judging.judged_kernels import (
 )
 from perfledger_baselines.judging.kernel_judgement import KernelChange
 from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import looks_until
 from perfledger_baselines.significance.kernel_tests import relative_change
 
 RULE = KernelTestRule(
@@ -18,7 +19,9 @@ RULE = KernelTestRule(
     tests=10,
     proof_level=0.01,
     rule=DecisionRule(looks=(), alpha=0.05, margin=0.01, floor=0.003),
+    looks=looks_until((), 12),
     step_seconds=1.0,
+    least_step_seconds=1.0,
     has_common_change=False,
 )
 
@@ -42,7 +45,7 @@ def seconds(change, *, scale=1.0, pairs=12, noise=1e-4):
     ],
 )
 def test_a_change_is_clear_above_the_floor_and_matters_to_the_step(change, step, is_change):
-    rule = replace(RULE, step_seconds=step)
+    rule = replace(RULE, least_step_seconds=step)
 
     assert rule.is_change(rule.test(seconds(change))) is is_change
 

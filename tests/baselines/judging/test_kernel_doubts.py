@@ -261,20 +261,20 @@ def beside_other_load_between_kernels(windows, *, factor):
 def test_waits_between_all_kernels_hide_no_noisy_kernel_that_became_slower(seed):
     windows = slower(workload(seed, noise=0.02), "attention", 1.06)  # 1.2 % of the step
 
-    (judgement,) = judge(beside_other_load_between_kernels(windows, factor=3.0), queued_share=2 / 3)
+    (judgement,) = judge(beside_other_load_between_kernels(windows, factor=3.0), wait_share=2 / 3)
 
     assert judgement.outcome is not Outcome.UNCHANGED
 
 
 @pytest.mark.parametrize(
-    ("queued_share", "outcome"), [(0.66, Outcome.UNCHANGED), (1.0, Outcome.UNDECIDED)]
+    ("wait_share", "outcome"), [(0.66, Outcome.UNCHANGED), (1.0, Outcome.UNDECIDED)]
 )
-def test_kernels_are_proven_unchanged_beside_waits_that_are_known(queued_share, outcome):
+def test_kernels_are_proven_unchanged_beside_waits_that_are_known(wait_share, outcome):
     shares = {name: 0.5 * share for name, share in SHARES.items()}
     small = workload(3, noise=0.013, shares=shares)
     windows = beside_other_load_between_kernels(small, factor=3.0)
 
-    (judgement,) = judge(windows, queued_share=queued_share)
+    (judgement,) = judge(windows, wait_share=wait_share)
 
     assert judgement.outcome is outcome
 
@@ -283,7 +283,7 @@ def test_families_are_long_enough_for_a_test_in_the_step_without_other_load():
     shares = {**SHARES, "topk": 1.5 * MIN_FAMILY_SHARE}
     windows = beside_other_load_between_kernels(workload(3, shares=shares), factor=3.0)
 
-    (shorter,), (longer,) = judge(windows, queued_share=2 / 3), judge(windows)
+    (shorter,), (longer,) = judge(windows, wait_share=2 / 3), judge(windows)
 
     assert (shorter.families, longer.families) == (len(shares), len(SHARES) - 1)
 

@@ -213,7 +213,8 @@ def test_pairs_that_cannot_be_compared_are_left_out():
         level=0.01,
         rule=RULE,
         pairs={"w": range(1, PAIRS)},
-        queued_shares={"w": 0.0},
+        kernel_pairs=PAIRS,
+        wait_shares={"w": 0.0},
     )
 
     assert (judgement.outcome, judgement.pairs) == (Outcome.UNCHANGED, PAIRS - 1)

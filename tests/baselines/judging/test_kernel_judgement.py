@@ -3,11 +3,14 @@ from dataclasses import replace
 import pytest
 
 from perfledger_baselines.judging.kernel_judgement import (
+    TARGET_CHANGE,
+    TARGET_STEP_SHARE,
     KernelChange,
+    KernelFigures,
     KernelFinding,
     KernelJudgement,
 )
-from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 
 SLOWER = KernelFinding(
     family="aten::mm",
@@ -46,3 +49,56 @@ def test_only_an_improvement_that_hides_a_loss_is_a_warning(outcome, changes, is
     judgement = KernelJudgement(workload="w", outcome=outcome, reason="", findings=(finding,))
 
     assert judgement.is_warning is is_warning
+
+
+def figures(detectable, *, share=0.1):
+    estimate = EffectEstimate(
+        base=1.0,
+        head=1.0,
+        change=0.0,
+        low=-0.01,
+        high=0.01,
+        narrow_low=-0.01,
+        narrow_high=0.01,
+        pairs=6,
+        p_value=1.0,
+        smallest_detectable=detectable,
+    )
+    return KernelFigures(
+        family="aten::mm", base_seconds=1.0, head_seconds=1.0, base_share=share, estimate=estimate
+    )
+
+
+ROUGH = figures(1.01 * TARGET_CHANGE)
+
+
+@pytest.mark.parametrize(
+    ("one", "is_precise"),
+    [
+        (figures(TARGET_CHANGE), True),
+        (ROUGH, False),
+        (figures(0.2, share=TARGET_STEP_SHARE / 0.2), True),
+        (figures(0.2, share=1.01 * TARGET_STEP_SHARE / 0.2), False),
+        (replace(ROUGH, estimate=None), True),
+    ],
+)
+def test_a_family_is_known_well_enough_by_its_own_time_or_by_the_step(one, is_precise):
+    assert one.is_precise is is_precise
+
+
+@pytest.mark.parametrize(
+    ("outcome", "of_precise", "of_rough"),
+    [
+        (Outcome.REGRESSED, True, True),
+        (Outcome.NOT_MEASURED, True, True),
+        (Outcome.UNDECIDED, False, False),
+        (Outcome.IMPROVED, True, False),
+        (Outcome.UNCHANGED, True, False),
+    ],
+)
+def test_more_windows_are_recorded_unless_they_would_tell_nothing(outcome, of_precise, of_rough):
+    judgement = KernelJudgement(workload="w", outcome=outcome, reason="", tested=(figures(0.01),))
+
+    assert judgement.is_settled is of_precise
+    assert replace(judgement, tested=(*judgement.tested * 3, ROUGH)).is_settled is of_precise
+    assert replace(judgement, tested=(*judgement.tested * 2, ROUGH)).is_settled is of_rough

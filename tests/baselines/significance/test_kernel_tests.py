@@ -4,9 +4,14 @@ from hypothesis import given, strategies as st
 from scipy.stats import trim_mean
 
 from perfledger_baselines.estimation.kernel_families import PairedSeconds
+from perfledger_baselines.significance.alpha_spending import nominal_levels
+from perfledger_baselines.significance.interim_looks import looks_until
 from perfledger_baselines.significance.kernel_tests import (
     changed_members,
+    half_width_at_one_look,
+    kernel_looks_until,
     paired_kernel_tests,
+    planned_kernel_looks,
     relative_change,
     relative_differences,
     trimmed_t_tests,
@@ -15,6 +20,7 @@ from perfledger_baselines.significance.power import MAX_CHANGE
 from tests.suite.tries import tries
 
 SECONDS = st.floats(1e-9, 1e3)
+ONE_LOOK = looks_until((), 12)
 
 
 @given(SECONDS, SECONDS)
@@ -44,11 +50,11 @@ def test_what_is_new_or_gone_has_a_bounded_difference_and_what_never_ran_has_non
 def test_a_kernel_that_is_new_in_every_pair_is_significant():
     new = PairedSeconds(name="new", base=np.zeros(5), head=np.linspace(1, 2, 5))
 
-    (result,) = paired_kernel_tests([new], alpha=0.05)
+    (result,) = paired_kernel_tests([new], looks=looks_until((), 5), alpha=0.05)
 
     assert result.mean == 2
     assert result.p_value < 1e-9
-    assert paired_kernel_tests([], alpha=0.05) == ()
+    assert paired_kernel_tests([], looks=looks_until((), 5), alpha=0.05) == ()
 
 
 def test_members_of_a_family_share_its_level():
@@ -57,7 +63,7 @@ def test_members_of_a_family_share_its_level():
         PairedSeconds(name=name, base=values, head=values[::-1] * factor)
         for name, factor in (("slower", 1.2), ("same", 1.0), ("also", 1.0))
     ]
-    results = paired_kernel_tests(seconds, alpha=0.05)
+    results = paired_kernel_tests(seconds, looks=looks_until((), 6), alpha=0.05)
 
     assert changed_members(results, level=0.01).tolist() == [True, False, False]
     # Alone it would do; among three, by Holm's rule, it has to be three times as clear.
@@ -69,7 +75,7 @@ def test_members_of_a_family_share_its_level():
 def test_the_trimmed_test_is_that_of_scipy():
     rows = np.random.default_rng(1).normal(0.5, 1, (5, 12))
 
-    results = trimmed_t_tests(rows, alpha=0.05)
+    results = trimmed_t_tests(rows, looks=ONE_LOOK, alpha=0.05)
 
     for row, result in zip(rows, results, strict=True):
         kept_values = np.sort(row)[1:-1]
@@ -86,7 +92,7 @@ def test_one_wild_pair_of_twelve_hides_no_change():
     row = np.array([[0.05, 0.051, 0.049, 0.05, 0.052, 0.048] * 2])
     row[0, 3] = -3.0
 
-    (result,) = trimmed_t_tests(row, alpha=0.05)
+    (result,) = trimmed_t_tests(row, looks=ONE_LOOK, alpha=0.05)
 
     assert result.mean == pytest.approx(0.05, abs=0.001)
     assert result.p_value < 0.001
@@ -95,7 +101,7 @@ def test_one_wild_pair_of_twelve_hides_no_change():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "t3", "two states", "spikes"])
-def test_unchanged_pairs_are_rejected_no_more_often_than_the_level(kind):
+def test_unchanged_pairs_are_rejected_no_more_often_than_the_level_by_any_look(kind):
     draw = np.random.default_rng(11)
     size = (tries(100_000), 12)
     rows = {
@@ -112,7 +118,43 @@ def test_unchanged_pairs_are_rejected_no_more_often_than_the_level(kind):
         ),
     }[kind]()
 
-    p_values = np.array([each.p_value for each in trimmed_t_tests(rows, alpha=0.05)])
+    at_looks = [
+        [
+            each.p_value
+            for each in trimmed_t_tests(
+                rows[:, :pairs], looks=kernel_looks_until(12, pairs), alpha=0.05
+            )
+        ]
+        for pairs in planned_kernel_looks(12)
+    ]
+    at_the_end = [each.p_value for each in trimmed_t_tests(rows, looks=ONE_LOOK, alpha=0.05)]
 
-    for level in (0.05, 0.01, 0.001):
-        assert (p_values < level).mean() <= 1.1 * level + 3 * np.sqrt(level / size[0]), level
+    for p_values in (np.min(at_looks, axis=0), np.array(at_the_end)):
+        for level in (0.05, 0.01, 0.001):
+            assert (p_values < level).mean() <= 1.1 * level + 3 * np.sqrt(level / size[0]), level
+
+
+@pytest.mark.parametrize(("kernel_pairs", "looks"), [(12, (6, 8, 12)), (7, (6, 7)), (4, (4,))])
+def test_the_looks_at_kernels_end_with_the_planned_pairs(kernel_pairs, looks):
+    assert planned_kernel_looks(kernel_pairs) == looks
+    assert kernel_looks_until(kernel_pairs, kernel_pairs).completed == looks
+
+
+@pytest.mark.parametrize("level", [0.01, 1e-3, 1e-4, 1e-6])
+def test_the_levels_of_all_looks_at_kernels_add_up_to_little_more_than_one_level(level):
+    levels = nominal_levels(kernel_looks_until(12, 12), level)
+
+    assert 0.999 * level <= sum(levels) <= 1.3 * level
+    assert levels[-1] >= 0.59 * level
+
+
+def test_a_look_has_less_of_the_level_and_wider_intervals_than_all_pairs_at_once():
+    row = np.random.default_rng(5).normal(3, 1, (1, 6))
+
+    (at_once,) = trimmed_t_tests(row, looks=looks_until((), 6), alpha=0.05)
+    (at_look,) = trimmed_t_tests(row, looks=kernel_looks_until(12, 6), alpha=0.05)
+
+    assert at_look.p_value == pytest.approx(4 * at_once.p_value, rel=0.05)
+    assert at_look.half_width > at_once.half_width
+    assert half_width_at_one_look(at_look, 0.05) == pytest.approx(at_once.half_width)
+    assert at_look.narrow_half_width > at_once.narrow_half_width

@@ -116,8 +116,8 @@ def _of_kernels(report: Report) -> tuple[str, ...]:
         return ()
     alpha = number_format.margin(plan.kernel_share * plan.alpha)
     sentence = (
-        f"Kernels: {families} families, judged by profiled windows of the first "
-        f"{plan.kernel_pairs} pairs; their part of that chance is {alpha}. Unchanged: each "
+        f"Kernels: {families} families, judged by profiled windows of the first pairs, "
+        f"{plan.kernel_pairs} at most; their part of that chance is {alpha}. Unchanged: each "
         "proven to add or save no more than the margin, as a share of the step."
     )
     return (sentence,)

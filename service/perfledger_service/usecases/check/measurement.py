@@ -359,6 +359,8 @@ def _pairs(
         margins=plan.margins,
         chosen=plan.metrics,
         kernel_pairs=plan.kernel_pairs,
+        kernel_alpha=plan.alpha * plan.kernel_share,
+        device=device,
     )
     return measure_pairs(
         harness,
@@ -369,18 +371,14 @@ def _pairs(
         max_pairs=settings.max_pairs,
         budget_s=budget_s,
         spent_s=budget_s - harness.seconds_left(),
-        telemetry=_telemetry(gpu, settings),
+        telemetry=None
+        if gpu is None
+        else GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings)),
         progress=progress,
         check_run=site.code.origin.failure,
         journal=journal,
         kernel_pairs=plan.kernel_pairs,
     )
-
-
-def _telemetry(gpu: Gpu | None, settings: CheckSettings) -> GpuTelemetry | None:
-    if gpu is None:
-        return None
-    return GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings))
 
 
 def _no_workloads_message(child_request: ChildRequest, choice: WorkloadChoice) -> str:

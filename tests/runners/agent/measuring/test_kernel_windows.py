@@ -80,6 +80,9 @@ class TwoPairs:
     def unfinished(self):
         return frozenset(name for name, pairs in self.pairs.items() if pairs < 2)
 
+    def due_kernels(self):
+        return frozenset()
+
     def next_pair(self, _):
         return None
 
@@ -88,6 +91,17 @@ class TwoPairs:
 
     def changes(self):
         return frozenset()
+
+
+class OnePairOfWindows(TwoPairs):
+    """Needs no windows of a workload after its first pair."""
+
+    def due_kernels(self):
+        return frozenset(name for name, pairs in self.pairs.items() if pairs == 1)
+
+    def look_at_kernels(self, windows):
+        self.pairs_with_windows = {each.workload: each.pairs for each in windows}
+        return self.due_kernels()
 
 
 def spec(name, framework=Framework.TORCH):
@@ -309,3 +323,30 @@ def test_a_workload_that_lost_its_windows_twice_is_not_profiled_again(
 
     assert len(measured.runs) == 4
     assert [(each.pair, bool(each.failure)) for each in measured.windows] == [(0, True)] * 2
+
+
+@pytest.mark.slow(ci_only=True)
+@pytest.mark.torch
+def test_a_workload_whose_kernels_are_settled_is_not_profiled_again(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    roomy = replace(harness, limits=replace(harness.limits, memory_bytes=None))
+    requests = {side: request_for(write_benchmarks(tmp_path / side, w=TORCH)) for side in Side}
+    rule = OnePairOfWindows()
+
+    measured = measure_pairs(
+        roomy,
+        requests,
+        [spec("first")],
+        rule,
+        seed=1,
+        max_pairs=2,
+        budget_s=3600,
+        kernel_pairs=2,
+    )
+
+    assert rule.pairs_with_windows == {"benchmarks.w:first": (0,)}
+    assert len(measured.runs) == 4
+    assert [each.pair for each in measured.windows] == [0, 0]
+    (kernels,) = match_kernels(["benchmarks.w:first"], measured.windows)
+    assert (kernels.pairs, lost_window_notes([kernels], measured.windows)) == ((0,), ())

@@ -99,7 +99,10 @@ def test_cost_that_moved_is_told_beside_an_unchanged_verdict(reports):
 def test_the_decision_says_which_share_of_alpha_kernels_have(slower, reports):
     sentences = " ".join(provenance_facts.decision_sentences(slower))
 
-    assert "Kernels: 14 families, judged by profiled windows of the first 12 pairs" in sentences
+    assert (
+        "Kernels: 14 families, judged by profiled windows of the first pairs, 12 at most"
+        in sentences
+    )
     assert "their part of that chance is 1\N{NO-BREAK SPACE}%" in sentences
     assert "Kernels" not in " ".join(provenance_facts.decision_sentences(reports["regressed"]))
 
