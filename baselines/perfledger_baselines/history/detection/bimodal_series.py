@@ -74,7 +74,7 @@ class BimodalRow:
 def guess_states(levels: FloatArray) -> dict[int, float]:
     """Return the distance between two states by row number, for (R, N) rows that may have them."""
     count = levels.shape[1] - 1
-    ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
+    ordered = np.sort(np.abs(levels[:, 1:] - levels[:, :-1]), axis=1)
     quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, MIN_SPREAD)
     stay = (ordered <= SWITCH_SPREADS * quiet[:, None]).sum(axis=1)
     switches = count - stay

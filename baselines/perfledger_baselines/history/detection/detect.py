@@ -245,6 +245,8 @@ def _confounded_changes(
 
 def _joined_findings(histories: Sequence[SeriesFindings]) -> SeriesFindings:
     """Return the findings in the pieces of one series merged in order."""
+    if len(histories) == 1:
+        return histories[0]
     return SeriesFindings(
         changes=tuple(change for history in histories for change in history.changes),
         transients=tuple(transient for history in histories for transient in history.transients),

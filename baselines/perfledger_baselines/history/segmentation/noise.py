@@ -147,7 +147,7 @@ def _spreads(levels: FloatArray) -> FloatArray:
     """Return (R,) SDs estimated from two quantiles of first differences."""
     count = levels.shape[1] - 1
     middle, high = int(MIDDLE * count), int(HIGH * count)
-    differences = np.abs(np.diff(levels, axis=1))
+    differences = np.abs(levels[:, 1:] - levels[:, :-1])
     differences.partition((middle, high), axis=1)
     spreads = np.maximum(
         differences[:, middle] / MIDDLE_OF_GAUSSIAN, differences[:, high] / HIGH_OF_GAUSSIAN
@@ -165,7 +165,7 @@ def _dependence(
     one are left out, and any other step affects only one, two and three differences.
     """
     rows, count = cleaned.shape
-    steps = np.abs(np.diff(middle, axis=1)) > STEP_SPREADS * spread[:, None]
+    steps = np.abs(middle[:, 1:] - middle[:, :-1]) > STEP_SPREADS * spread[:, None]
     crossed = np.zeros((rows, count), dtype=np.int64)
     np.cumsum(steps, axis=1, out=crossed[:, 1:])
     limit = (2 * (DIFFERENCE_SPREADS * spread) ** 2)[:, None]

@@ -92,7 +92,7 @@ def search_changes(noise: NoiseEstimate, fitted: FloatArray, *, floors: FloatArr
     The floors are on the scale of the levels.
     """
     count = int(noise.cleaned.shape[1])
-    row, place = np.nonzero(np.diff(fitted, axis=1))
+    row, place = np.nonzero(fitted[:, 1:] != fitted[:, :-1])
     place = np.ascontiguousarray(place + 1)  # numba compiles a loop once for each memory layout
     sums = _prefix_sums(noise, set(row.tolist()))
     jumps = _unlikely_jumps(noise, need=needed_z(count))

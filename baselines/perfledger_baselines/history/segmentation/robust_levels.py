@@ -40,14 +40,15 @@ CHUNK = 256
 def fit_levels(levels: FloatArray, *, penalty: float) -> FloatArray:
     """Return (R, N): the median of each observation's stretch, N of at least MIN_STRETCH."""
     count = int(levels.shape[1])
-    differences = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)[:, (count - 1) // 2]
-    scales = np.maximum(SCALE_OF_DIFFERENCE * differences, MIN_SPREAD)
+    differences = np.abs(levels[:, 1:] - levels[:, :-1])
+    differences.partition((count - 1) // 2, axis=1)
+    scales = np.maximum(SCALE_OF_DIFFERENCE * differences[:, (count - 1) // 2], MIN_SPREAD)
     grids = np.sort(median_of_five(levels), axis=1)[:, _grid_ranks(count)]
     penalties = step_penalties(count, penalty)
     fitted: FloatArray = np.empty_like(levels)
     for number, (row, grid, scale) in enumerate(zip(levels, grids, scales.tolist(), strict=True)):
         path = cheapest_path(_losses(row, grid, scale=scale), penalties)
-        bounds = [0, *(np.flatnonzero(np.diff(path)) + 1).tolist(), count]
+        bounds = [0, *(np.flatnonzero(path[1:] != path[:-1]) + 1).tolist(), count]
         for first, stop in pairwise(bounds):
             ordered = np.sort(row[first:stop])  # an eighth of the time of numpy's median
             middle, odd = divmod(stop - first, 2)
@@ -68,7 +69,8 @@ def cheapest_path(costs: FloatArray, penalties: FloatArray) -> IntArray:
 
     A step to another level before an observation costs its penalty.
     """
-    exact, steps = np.rint(costs * UNITS), np.rint(penalties * UNITS)
+    exact, steps = costs * UNITS, np.rint(penalties * UNITS)
+    np.rint(exact, out=exact)
     return path_by_rounds(exact, steps) if COMPILER is None else path_in_order(exact, steps)
 
 
@@ -168,7 +170,10 @@ def _grid_ranks(count: int) -> IntArray:
 
 
 def _losses(row: FloatArray, grid: FloatArray, *, scale: float) -> FloatArray:
-    squares: FloatArray = ((row[:, None] - grid) / scale) ** 2
-    losses = MAX_LOSS * squares / (MAX_LOSS + squares)
+    squares: FloatArray = row[:, None] - grid
+    squares /= scale
+    squares *= squares
+    losses = MAX_LOSS * squares
+    losses /= MAX_LOSS + squares
     losses[-END:] = np.log1p(squares[-END:])
     return losses
