@@ -98,14 +98,15 @@ class CoreTimes:
 
     `elapsed_s` is wall time, of which the step's thread spent `queued_s` in a run queue; helpers
     are all other threads and the child processes. While the thread was asleep it may have waited
-    for helpers that were in run queues, at most `helper_waits_s`. Empty if the kernel does not
-    report this.
+    for helpers that were in run queues, at most `helper_waits_s`; whether any waited for
+    `unseen_waits_s` of that nobody saw. Empty if the kernel does not report this.
     """
 
     elapsed_s: tuple[float, ...] = ()
     queued_s: tuple[float, ...] = ()
     helpers_s: tuple[float, ...] = ()  # CPU time
     helper_waits_s: tuple[float, ...] = ()  # empty in older bundles: unknown
+    unseen_waits_s: tuple[float, ...] = ()  # empty if all helpers were seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_tu
 # Part of its time off the run queue in which a step's thread surely works itself. A step that only
 # waits for helpers still has a lower bound.
 MIN_OWN_PART = 1e-3
-# Rows: seconds elapsed, queued, of helpers, and of waits for helpers in run queues; a column for
-# each reading.
+# Rows: seconds elapsed, queued, of helpers, and of waits for helpers in run queues, at most and as
+# far as these were seen; a column for each reading.
 _Columns = FloatArray
 
 
@@ -117,14 +117,16 @@ def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | Non
 
 
 def _columns(times: CoreTimes) -> _Columns:
-    helper_waits_s = times.helper_waits_s or (0.0,) * len(times.elapsed_s)
-    rows = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s)
+    unknown = (0.0,) * len(times.elapsed_s)
+    helper_waits_s, unseen_s = times.helper_waits_s or unknown, times.unseen_waits_s or unknown
+    seen_s = np.subtract(helper_waits_s, unseen_s)
+    rows = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s, seen_s)
     return np.array(rows, dtype=np.float64)
 
 
 def _bounds(columns: _Columns) -> tuple[FloatArray, FloatArray]:
     """Return the shortest and the longest that the wall time can be without other programs."""
-    elapsed_s, queued_s, helpers_s, helper_waits_s = columns
+    elapsed_s, queued_s, helpers_s, helper_waits_s, _ = columns
     own_s = elapsed_s - queued_s
     least: FloatArray = np.maximum(own_s - helper_waits_s, MIN_OWN_PART * own_s)
     # The helpers whose waits are known may not be those that the thread waited for.
@@ -133,15 +135,18 @@ def _bounds(columns: _Columns) -> tuple[FloatArray, FloatArray]:
 
 def _waits_s(columns: _Columns) -> tuple[float, float, float]:
     """Return the seconds of the readings, of their waits, and of those for other programs."""
-    elapsed_s, queued_s, _, _ = columns
+    elapsed_s, queued_s, *_ = columns
     return math.fsum(elapsed_s), math.fsum(queued_s), math.fsum(_foreign_waits(columns))
 
 
 def _foreign_waits(columns: _Columns) -> FloatArray:
-    """Return the least wait for other programs: a process's own threads ran during the rest."""
-    elapsed_s, queued_s, helpers_s, helper_waits_s = columns
-    own_s = elapsed_s - queued_s - helper_waits_s + helpers_s
+    """Return the least wait for other programs: a process's own threads ran during the rest.
+
+    A helper that nobody saw may have slept, too.
+    """
+    elapsed_s, queued_s, helpers_s, _, seen_s = columns
+    own_s = elapsed_s - queued_s - seen_s + helpers_s
     waits: FloatArray = np.maximum.reduce(
-        [queued_s - helpers_s, helper_waits_s - own_s, np.zeros_like(queued_s)]
+        [queued_s - helpers_s, seen_s - own_s, np.zeros_like(queued_s)]
     )
     return waits

@@ -11,7 +11,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -264,9 +264,9 @@ class CoreWatch:
         used = 0.0 if math.isnan(total.cpu) else total.cpu
         active = min(1.0, used / (total.elapsed * self._host.cores()))
         helpers = self._helpers.blocks()
-        blocks, waits_s = self._blocks, list(map(_helper_wait_s, self._blocks, helpers))
+        blocks, waits_s = self._blocks, list(map(_helper_waits_s, self._blocks, helpers))
         if not turns:
-            blocks, waits_s = [total], [math.fsum(waits_s)]
+            blocks, waits_s = [total], [_sum_of(waits_s)]
         # The median turn counts: a wait for a core between two steps is not the harness's work.
         timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
         is_long = median(readings_s) >= LONG_READING_S
@@ -277,7 +277,7 @@ class CoreWatch:
         step = self._host.clock_step()
         if _is_too_coarse(step, blocks):
             # The clock may be fine enough for all turns together.
-            blocks, waits_s = [total], [math.fsum(waits_s)]
+            blocks, waits_s = [total], [_sum_of(waits_s)]
         if math.isnan(total.cpu):
             flaw = NO_CHILDREN
         elif median(shares) < MIN_TIMED_SHARE:
@@ -345,22 +345,35 @@ def _is_too_coarse(clock_step_s: float, blocks: Sequence[_Block]) -> bool:
     return any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks)
 
 
-def _helper_wait_s(block: _Block, helpers: HelperTimes | None) -> float:
-    """Return the most that a block's steps may have waited for helpers in run queues."""
+def _helper_waits_s(block: _Block, helpers: HelperTimes | None) -> tuple[float, float]:
+    """Return the most that a block's steps may have waited for helpers in run queues.
+
+    The second number is the part of it of which nobody saw whether any helper waited.
+    """
     asleep_s = max(0.0, block.elapsed - max(block.queued, 0.0) - block.thread)
     if helpers is None:
-        return asleep_s
+        return asleep_s, asleep_s
     used_s = max(0.0, block.cpu - block.thread)
-    return helpers.step_wait_s(used_s=used_s, asleep_s=asleep_s, elapsed_s=block.elapsed)
+    most_s = helpers.step_wait_s(used_s=used_s, asleep_s=asleep_s, elapsed_s=block.elapsed)
+    return most_s, most_s - min(asleep_s, helpers.waited_s)
+
+
+def _sum_of(waits_s: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    most_s, unseen_s = zip(*waits_s, strict=True)
+    return math.fsum(most_s), math.fsum(unseen_s)
 
 
 def _core_times(
-    blocks: Sequence[_Block], helper_waits_s: Sequence[float], *, timed_share: float = 1.0
+    blocks: Sequence[_Block],
+    helper_waits_s: Sequence[tuple[float, float]],
+    *,
+    timed_share: float = 1.0,
 ) -> CoreTimes:
     """Return the times of blocks, of which this share without the waits is that of steps."""
     if any(math.isnan(block.queued) for block in blocks):
         return CoreTimes()
     waits_s = [min(max(block.queued, 0.0), block.elapsed) for block in blocks]
+    waits = [(block.steps, *each) for block, each in zip(blocks, helper_waits_s, strict=True)]
     return CoreTimes(
         elapsed_s=tuple(
             (wait_s + timed_share * (block.elapsed - wait_s)) / block.steps
@@ -368,10 +381,8 @@ def _core_times(
         ),
         queued_s=tuple(wait_s / block.steps for block, wait_s in zip(blocks, waits_s, strict=True)),
         helpers_s=tuple(max(block.cpu - block.thread, 0.0) / block.steps for block in blocks),
-        helper_waits_s=tuple(
-            timed_share * wait_s / block.steps
-            for block, wait_s in zip(blocks, helper_waits_s, strict=True)
-        ),
+        helper_waits_s=tuple(timed_share * most_s / steps for steps, most_s, _ in waits),
+        unseen_waits_s=tuple(timed_share * unseen_s / steps for steps, _, unseen_s in waits),
     )
 
 

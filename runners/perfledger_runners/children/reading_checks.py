@@ -38,15 +38,16 @@ def are_possible(times: CoreTimes, *, readings: int, turns: int) -> bool:
     all. A step cannot wait longer than it takes. Older bundles lack the waits for helpers.
     """
     helper_waits_s = times.helper_waits_s or (0.0,) * len(times.elapsed_s)
-    columns = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s)
+    unseen_waits_s = times.unseen_waits_s or (0.0,) * len(times.elapsed_s)
+    columns = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s, unseen_waits_s)
     counts = (0, readings) if readings else (0, 1, turns)
     if {len(column) for column in columns} not in [{count} for count in counts]:
         return False
     is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
-    waits = zip(times.queued_s, helper_waits_s, times.elapsed_s, strict=True)
+    waits = zip(times.queued_s, helper_waits_s, unseen_waits_s, times.elapsed_s, strict=True)
     return is_number and all(
-        queued <= elapsed and queued + waited <= elapsed * (1 + ROUNDING)
-        for queued, waited, elapsed in waits
+        unseen <= waited and queued <= elapsed and queued + waited <= elapsed * (1 + ROUNDING)
+        for queued, waited, unseen, elapsed in waits
     )
 
 

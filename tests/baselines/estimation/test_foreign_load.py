@@ -84,6 +84,16 @@ def test_a_step_that_only_waits_for_helpers_has_bounds(run_of):
     assert difference.foreign_share == pytest.approx(1.5 / 3.0)
 
 
+def test_helpers_that_nobody_saw_are_no_sign_of_other_programs(run_of):
+    waiting = run_of(2.0, 0.0, 0.5, 2.0)
+    times = replace(waiting.core_times, unseen_waits_s=(1.5,) * TURNS)
+
+    difference = unqueued_difference(run_of(1.0), replace(waiting, core_times=times))
+
+    assert difference.low == pytest.approx(math.log(2e-3))
+    assert difference.foreign_share == 0.0
+
+
 def test_waits_for_helpers_are_unknown_in_older_bundles_and_do_not_count(run_of):
     base, head = run_of(1.0), run_of(1.5, 0.0, 0.5, 0.75)
     older = replace(head, core_times=replace(head.core_times, helper_waits_s=()))

@@ -39,6 +39,7 @@ def verdicts_of(build):
                 queued_s=tuple(queued.tolist()),
                 helpers_s=tuple(helpers.tolist()),
                 helper_waits_s=tuple(np.minimum(off, step.helper_wait).tolist()),
+                unseen_waits_s=tuple((step.is_unseen * np.minimum(off, step.helper_wait)).tolist()),
             ),
         )
 

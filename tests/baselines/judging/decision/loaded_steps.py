@@ -15,3 +15,4 @@ class Step:
     off: float = 0.0
     own_queue: float = 0.0  # behind its own process's threads, as far as they run, and others
     helper_wait: float = 0.0  # of the time off the CPU: at most so long for helpers in run queues
+    is_unseen: bool = False  # nobody saw whether these helpers waited

@@ -117,6 +117,15 @@ def test_a_wait_for_a_helper_that_waits_for_a_core_is_no_regression(
     assert verdicts_of(Step(), half, load=0.1)[STEP_TIME].outcome is outcome
 
 
+@pytest.mark.parametrize(("load", "outcome"), [(0.0, Outcome.REGRESSED), (4.0, Outcome.UNDECIDED)])
+def test_programs_that_ended_are_a_sign_of_load_only_beside_load(verdicts_of, load, outcome):
+    """As of a step that starts a program, which waits for a disk."""
+    base = Step(cpu=0.005, helpers=0.001, off=0.05, helper_wait=0.05, is_unseen=True)
+    head = replace(base, off=0.1, helper_wait=0.1)
+
+    assert verdicts_of(base, head, load=load)[STEP_TIME].outcome is outcome
+
+
 def test_beside_load_more_work_of_helpers_is_a_regression(verdicts_of):
     base = Step(cpu=0.005, helpers=0.015, off=0.03, helper_wait=0.015)
     head = Step(cpu=0.005, helpers=0.03, off=0.06, helper_wait=0.03)

@@ -42,12 +42,13 @@ def test_shares_may_be_zero(metric):
     assert not is_possible(metric, (-0.5,))
 
 
-def core_times(elapsed=1.0, queued=0.5, helpers=2.0, helper_waits=0.0):
+def core_times(elapsed=1.0, queued=0.5, helpers=2.0, helper_waits=0.0, unseen=0.0):
     return CoreTimes(
         elapsed_s=(elapsed,),
         queued_s=(queued,),
         helpers_s=(helpers,),
         helper_waits_s=(helper_waits,),
+        unseen_waits_s=(unseen,),
     )
 
 
@@ -60,6 +61,7 @@ OLDER_TIMES = CoreTimes(elapsed_s=(1.0,), queued_s=(0.5,), helpers_s=(2.0,))
         (core_times(), 1),
         (core_times(queued=1.0), 1),
         (core_times(helper_waits=0.5), 1),
+        (core_times(helper_waits=0.5, unseen=0.5), 1),
         (OLDER_TIMES, 1),
         (CoreTimes(), 1),
         (CoreTimes(), 0),
@@ -87,6 +89,7 @@ def test_steps_that_are_too_short_for_cpu_time_have_core_times_of_their_turns(tu
         pytest.param(CoreTimes(elapsed_s=(1.0,)), 1, id="a column is missing"),
         pytest.param(core_times(queued=1.1), 1, id="a wait longer than the step"),
         pytest.param(core_times(helper_waits=0.6), 1, id="both waits longer than the step"),
+        pytest.param(core_times(helper_waits=0.5, unseen=0.6), 1, id="more unseen than in all"),
         pytest.param(core_times(helpers=-1.0), 1, id="negative"),
         pytest.param(core_times(elapsed=math.nan), 1, id="not a number"),
         pytest.param(core_times(elapsed=2 * MAX_READING), 1, id="too large"),

@@ -40,6 +40,7 @@ def test_a_turn_has_the_waits_of_its_helpers():
     times = times_of(readings_of((0.0, 0.0), (2.0, 3.0), (4.0, 99.0)))
 
     assert times.helper_waits_s == (3.0, 6.0)
+    assert times.unseen_waits_s == (0.0, 0.0)
 
 
 def test_short_steps_have_their_share_of_the_wait():
@@ -54,6 +55,7 @@ def test_helpers_that_nobody_saw_may_have_waited_as_long_as_the_thread_slept(clo
     times = times_of(readings_of((0.0, 0.0), (0.5, 0.0), (2.5, 1.0)), clock_step_s=clock_step_s)
 
     assert times.helper_waits_s == ((6.0, 1.0) if clock_step_s == 0.0 else (3.5,))
+    assert times.unseen_waits_s == ((6.0, 0.0) if clock_step_s == 0.0 else (3.0,))
 
 
 def test_a_helper_that_hardly_runs_may_be_what_is_waited_for():
