@@ -17,11 +17,15 @@ from typing import Self
 
 import numpy as np
 
-from perfledger.records import CoreTimes, Device, Run
+from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_turns
 
+# What the runner reads before the first step and after the last one.
+OTHER_PROGRAMS = ("other programs", "other programs, afterwards")
+# Of the wall time, where it is unknown: steps may have waited all the time.
+UNKNOWN_SHARE = 1.0
 # Part of its time off the run queue in which a step's thread surely works itself. A step that only
 # waits for helpers still has a lower bound.
 MIN_OWN_PART = 1e-3
@@ -76,6 +80,11 @@ def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
     )
 
 
+def has_busy_programs(findings: Iterable[HostFinding]) -> bool:
+    """Return whether other programs kept the cores of a check busy."""
+    return any(each.name in OTHER_PROGRAMS and each.level is FindingLevel.BUSY for each in findings)
+
+
 def possible_wait_share(runs: Iterable[Run], device: Device) -> float:
     """Return the share of its wall time that the median run's steps may have waited for others.
 
@@ -84,13 +93,14 @@ def possible_wait_share(runs: Iterable[Run], device: Device) -> float:
     for an accelerator that others use.
     """
     return median(
-        _queued_share(run) if (run.device or device) is Device.CPU else 1.0 for run in runs
+        _queued_share(run) if (run.device or device) is Device.CPU else UNKNOWN_SHARE
+        for run in runs
     )
 
 
 def _queued_share(run: Run) -> float:
     elapsed_s = math.fsum(run.core_times.elapsed_s)
-    return math.fsum(run.core_times.queued_s) / elapsed_s if elapsed_s > 0 else 1.0
+    return math.fsum(run.core_times.queued_s) / elapsed_s if elapsed_s > 0 else UNKNOWN_SHARE
 
 
 def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:

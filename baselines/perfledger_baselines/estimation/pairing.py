@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, islice
 
@@ -18,7 +18,7 @@ from perfledger.metrics import (
     MetricKind,
     MetricScale,
 )
-from perfledger.records import Run, Side
+from perfledger.records import Device, Run, Side
 from perfledger_baselines.estimation.clock_states import (
     clock_difference,
     follows_clocks,
@@ -27,6 +27,7 @@ from perfledger_baselines.estimation.clock_states import (
 from perfledger_baselines.estimation.estimators import left_out_samples, point_estimates
 from perfledger_baselines.estimation.foreign_load import (
     UnqueuedDifference,
+    has_busy_programs,
     mean_foreign_share,
     mean_queued_share,
     unqueued_difference,
@@ -86,6 +87,8 @@ class PairedTest:
     # empty if nothing is.
     unqueued: tuple[UnqueuedDifference | None, ...] = ()
     left_out: int = 0  # samples of these pairs that are zero, negative or not a number
+    # Of a wall time: other programs were busy, and no pair tells how long steps waited for them.
+    has_unknown_waits: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -196,12 +199,28 @@ def estimate_bundle(bundle: Bundle, *, most: int | None = None) -> BundleEstimat
     runs = [pair for name in workloads for pair in runs_of.get(name, ())]
     estimates = iter(estimate_pairs(runs, metrics))
     pairs = {name: tuple(islice(estimates, len(runs_of.get(name, ())))) for name in workloads}
+    beside_load = _workloads_beside_load(bundle)
     tests: dict[str, tuple[PairedTest, ...]] = {}
     for name in workloads:
         own_pairs = pairs[name][:most]
         chosen = chosen_metrics(metrics, own_metrics.get(name, ()), own_pairs)
-        tests[name] = tests_of(name, own_pairs, chosen)
+        own_tests = tests_of(name, own_pairs, chosen)
+        tests[name] = tuple(map(_beside_load, own_tests)) if name in beside_load else own_tests
     return BundleEstimates(runs=runs_of, pairs=pairs, tests=tests)
+
+
+def _workloads_beside_load(bundle: Bundle) -> frozenset[str]:
+    """Return the workloads that ran on a CPU which other programs kept busy."""
+    if not has_busy_programs(bundle.host_findings):
+        return frozenset()
+    return frozenset(
+        name for (name, _), machine in bundle.machines().items() if machine.device is Device.CPU
+    )
+
+
+def _beside_load(test: PairedTest) -> PairedTest:
+    is_wall_time = test.metric.kind in WALL_TIMES
+    return replace(test, has_unknown_waits=is_wall_time and not test.unqueued)
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -8,6 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, MetricKind, WorseDirection
+from perfledger_baselines.estimation.foreign_load import UNKNOWN_SHARE
 from perfledger_baselines.estimation.log_odds import typical_shares
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
@@ -35,8 +36,9 @@ class Decision:
     `floor` is the smallest relative change of this series that is called a change. `adjusted` is
     None for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
     where other load counts: where CPU time settled a step time it is the share of it that steps
-    spent waiting for a core, else the share that they waited for other programs. The estimate of a
-    step time is then without these waits, and None if it is not known so.
+    spent waiting for a core, else the share that they waited for other programs, UNKNOWN_SHARE if
+    that is unknown. The estimate of a step time is then without these waits, and None if it is not
+    known so.
     """
 
     outcome: Outcome
@@ -78,7 +80,7 @@ def decide_paired(
         _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
         if remains_of is Remains.ALL
         else _without_waits(
-            test, decision, remains_of, share=foreign_shares.get(test.workload, 0.0)
+            test, decision, remains_of, share=foreign_shares.get(test.workload, UNKNOWN_SHARE)
         )
         for test, decision, remains_of in zip(tests, decisions, remains, strict=True)
     )

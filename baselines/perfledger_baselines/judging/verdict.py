@@ -64,7 +64,7 @@ class Verdict:
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
     # Of the wall time: spent waiting for a core, where CPU time settled the outcome; spent waiting
-    # for other programs, where these are a part of why it changed, or may be.
+    # for other programs, where these are a part of why it changed, or may be; 1 if that is unknown.
     queued_share: float | None = None
     profiled_pairs: int = 0  # pairs with windows that a verdict on kernels rests on
 

@@ -9,6 +9,7 @@ from scipy.special import stdtrit
 from perfledger.metrics import STEP_TIME, Metric, MetricKind
 from perfledger.records import Failure
 from perfledger.rounding import digits, p_value, probability
+from perfledger_baselines.estimation.foreign_load import UNKNOWN_SHARE
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -199,6 +200,11 @@ def _load_reason(
         )
     size = _signed_percent(relative(adjusted.result.mean))
     changed = f"wall time changed under load ({size} after {after})"
+    if decision.queued_share == UNKNOWN_SHARE:
+        return (
+            f"{changed}: other programs were busy, and how long steps waited for them is unknown; "
+            "a quiet machine tells"
+        )
     waitless = adjusted.result.unqueued
     if waitless is None:
         return f"{changed}: {waited}, and the change without them is unknown; a quiet machine tells"

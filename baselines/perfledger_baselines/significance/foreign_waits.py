@@ -87,14 +87,17 @@ def _remains(
     The wall time without the waits must have changed in the same way, or CPU time by as much: then
     the waits did not matter, and the sharper of both intervals counts. The one-time cost of a
     process, of which neither is known, must have changed by more than the waits of one side alone.
+    Where no wait is known and other programs were busy, only CPU time can support a change.
     """
+    is_alike = cpu_time is not None and _is_alike(result, cpu_time, margin=margin)
+    if test.has_unknown_waits:
+        return Remains.ALL if is_alike else Remains.UNKNOWN
     if test.foreign_share < LOADED_SHARE:
         return Remains.ALL
     if test.metric.kind is MetricKind.START:
         surely = abs(result.mean) - result.half_width
         return Remains.ALL if surely > -math.log1p(-test.queued_share) else Remains.UNKNOWN
     waitless = result.unqueued
-    is_alike = cpu_time is not None and _is_alike(result, cpu_time, margin=margin)
     if is_alike and (waitless is None or 2 * result.half_width <= waitless.width):
         return Remains.ALL
     if waitless is None or math.copysign(1, waitless.mean) != math.copysign(1, result.mean):

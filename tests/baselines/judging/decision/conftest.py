@@ -43,7 +43,9 @@ def verdicts_of(build):
             ),
         )
 
-    def verdicts_of(base, head, *, seed=0, load=2.0, change=lambda run: run, metrics=()):
+    def verdicts_of(
+        base, head, *, seed=0, load=2.0, change=lambda run: run, metrics=(), findings=()
+    ):
         rng = np.random.default_rng(seed)
         runs = tuple(
             change(run(step, rng, side, pair, load))
@@ -52,7 +54,8 @@ def verdicts_of(build):
         )
         plan = Plan(seed=1, order=(), looks=(4, 6, 8, PAIRS), margin=MARGIN)
         bundle = build.bundle({"m:f": {}}, plan=plan, runs=runs)
-        verdicts = judge_bundle(replace(bundle, metrics=(*bundle.metrics, *metrics)))
+        bundle = replace(bundle, metrics=(*bundle.metrics, *metrics), host_findings=findings)
+        verdicts = judge_bundle(bundle)
         return {verdict.metric: verdict for verdict in verdicts}
 
     return verdicts_of

@@ -8,7 +8,7 @@ import pytest
 
 from perfledger.bundle import Plan
 from perfledger.metrics import COLD_START, CPU_TIME, STEP_TIME, STEP_TIME_P95
-from perfledger.records import CoreTimes, Side
+from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Side
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome
@@ -60,6 +60,77 @@ def test_without_a_known_wait_wall_time_decides(verdicts_of):
     )[STEP_TIME]
 
     assert verdict.outcome is Outcome.REGRESSED
+
+
+OTHERS = HostFinding(name="other programs", level=FindingLevel.BUSY, detail="they use all cores")
+AFTERWARDS = replace(OTHERS, name="other programs, afterwards")
+
+
+def without_core_times(run):
+    return replace(run, core_times=CoreTimes())
+
+
+def without_cpu_time(run):
+    return replace(without_core_times(run), samples={STEP_TIME.name: run.samples[STEP_TIME.name]})
+
+
+@pytest.mark.parametrize("finding", [OTHERS, AFTERWARDS])
+@pytest.mark.parametrize("head", [UNLUCKY, Step(cpu=0.06), Step(cpu=0.015)])
+def test_beside_other_programs_nothing_supports_a_change_if_no_wait_is_known(
+    verdicts_of, head, finding
+):
+    verdict = verdicts_of(Step(), head, load=0.1, change=without_cpu_time, findings=(finding,))[
+        STEP_TIME
+    ]
+
+    assert (verdict.outcome, verdict.is_warning) == (Outcome.UNDECIDED, False)
+    assert verdict.estimate is None
+    assert re.fullmatch(
+        r"wall time changed under load \([+-][\d.]+ % after 11 pairs\): other programs were busy, "
+        "and how long steps waited for them is unknown; a quiet machine tells",
+        verdict.reason,
+    )
+    explanation = explain_verdict(verdict, Plan(seed=1, order=(), looks=(11,), margin=MARGIN))
+    assert (explanation.decided_by, explanation.pairs_needed) == (DecidedBy.LOAD, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "finding", "outcome"),
+    [
+        (without_core_times, OTHERS, Outcome.REGRESSED),
+        (without_cpu_time, replace(OTHERS, level=FindingLevel.NOISY), Outcome.REGRESSED),
+        (without_cpu_time, replace(OTHERS, name="memory"), Outcome.REGRESSED),
+        (lambda run: replace(without_cpu_time(run), device=Device.CUDA), OTHERS, Outcome.REGRESSED),
+        (lambda run: run, OTHERS, Outcome.REGRESSED),
+    ],
+)
+def test_cpu_time_supports_it_and_a_quiet_machine_or_another_device_needs_no_support(
+    verdicts_of, change, finding, outcome
+):
+    verdicts = verdicts_of(Step(), Step(cpu=0.06), load=0.0, change=change, findings=(finding,))
+
+    assert verdicts[STEP_TIME].outcome is outcome
+
+
+def test_no_change_beside_other_programs_needs_no_known_wait(verdicts_of):
+    verdicts = verdicts_of(Step(), Step(), load=0.0, change=without_cpu_time, findings=(OTHERS,))
+
+    assert verdicts[STEP_TIME].outcome is Outcome.UNCHANGED
+
+
+@pytest.mark.parametrize("metric", [STEP_TIME_P95, COLD_START])
+def test_other_wall_times_need_support_too(verdicts_of, metric):
+    def with_metric(run):
+        times = run.samples[STEP_TIME.name]
+        samples = {STEP_TIME.name: times, STEP_TIME_P95.name: times}
+        first_s = 10 * times[0]
+        return replace(run, core_times=CoreTimes(), samples=samples, warmups_s=(first_s,))
+
+    verdicts = verdicts_of(
+        Step(), Step(cpu=0.06), load=0.0, change=with_metric, metrics=(metric,), findings=(OTHERS,)
+    )
+
+    assert verdicts[metric].outcome is Outcome.UNDECIDED
 
 
 def test_a_wait_that_is_not_known_of_every_pair_supports_no_change(verdicts_of):
