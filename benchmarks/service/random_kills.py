@@ -13,7 +13,6 @@ comments that were created and deleted again are counted, too. Exits with 1 othe
 import argparse
 import math
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -69,7 +68,7 @@ def process_with_url(
         yield process, process.stdout.readline().split()[-1]
     finally:
         if process.poll() is None:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
         process.wait()
         process.stdout.close()
 
