@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from perfledger.rounding import typed
+from perfledger.rounding import digits
 
 _PHRASES = {
     "server_price_8xH100_SXM": "price of a server with 8 H100",
@@ -69,4 +69,4 @@ def input_phrase(parameter: str) -> str:
 def input_figure(value: Decimal, unit: str) -> str:
     """Return an input's value with its unit; shares and yearly rates are in percent."""
     percent = _PERCENT_UNITS.get(unit)
-    return f"{typed(value)} {unit}" if percent is None else f"{typed(value * 100)} {percent}"
+    return f"{digits(value)} {unit}" if percent is None else f"{digits(value * 100)} {percent}"
