@@ -53,7 +53,8 @@ def unsettled_turns(base: Run, head: Run) -> int:
 
     A new process may stay slow for tenths of a second beyond its warm-up, while the other side,
     whose turns lie between, is not: then a change point separates the differences of the step
-    times, and that side's own times fell by half as much or more.
+    times, and that side's own times fell by half as much or more. The other side's changed by no
+    more than half as much: where both become faster, as with shorter inputs, all turns count.
     """
     before, after = _common_turns(base, head, STEP_TIME)
     differences = after - before
@@ -64,9 +65,9 @@ def unsettled_turns(base: Run, head: Run) -> int:
     if first == 0:
         return 0
     risen = np.median(differences[first:]) - np.median(differences[:first])
-    slow = before if risen > 0 else after
-    fallen = np.median(slow[:first]) - np.median(slow[first:])
-    return first if fallen >= abs(risen) / 2 else 0
+    slow, steady = (before, after) if risen > 0 else (after, before)
+    fallen, changed = (np.median(each[:first]) - np.median(each[first:]) for each in (slow, steady))
+    return first if fallen >= abs(risen) / 2 >= abs(changed) else 0
 
 
 def apply_difference(base: float, head: float, *, difference: float) -> tuple[float, float]:

@@ -80,6 +80,7 @@ def test_turns_in_which_one_side_had_not_settled_do_not_count(in_turns, slow, is
         pytest.param([1.0] * 24, [1.0] * 12 + [1.3] * 12, id="head becomes slower"),
         pytest.param([1.0] * 12 + [1.3] * 12, [1.0] * 24, id="base becomes slower"),
         pytest.param([2.0] * 12 + [1.0] * 12, [4.0] * 12 + [2.0] * 12, id="both settle at once"),
+        pytest.param([2.0] * 12 + [1.0] * 12, [2.6] * 12 + [1.0] * 12, id="long inputs come first"),
         pytest.param([1.3] * 20 + [1.0] * 4, [1.0] * 24, id="almost to the end"),
         pytest.param([1.3] * 4 + [1.0] * 5, [1.0] * 9, id="too few to tell"),
         pytest.param([1.3] * 12 + [1.0] * 12, [math.nan] * 24, id="no readings"),
