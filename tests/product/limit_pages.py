@@ -10,6 +10,12 @@ PAGES = {
         """The service refuses a request beyond its limit, with an error that says what is too
         large. A time limit ends one attempt.""",
     ),
+    "web": (
+        "requests and pages of the service",
+        "service/perfledger_service/web",
+        """The service refuses a request beyond its limit, with an error that says what is too
+        large. Longer lists are cut off or have pages.""",
+    ),
     "store": (
         "the service's database",
         "service/perfledger_service/store",
