@@ -54,6 +54,7 @@ class ProfileComparison:
     timing: StepTimings | None
     devices: DeviceStates | None = None
     timing_error_seconds: float = 0.0  # half-width of the timed change's uncertainty
+    is_judged_slower: bool | None = None  # None unless the step's time was judged to have changed
 
     @property
     def change_seconds(self) -> float:
@@ -71,6 +72,15 @@ class ProfileComparison:
         return abs(self.change_seconds) >= self.floor_seconds and self.change_seconds != 0
 
     @property
+    def is_contradicted(self) -> bool:
+        """Return whether the step changed in the other direction without a profiler."""
+        is_slower = self.change_seconds > 0
+        if self.is_judged_slower is not None:
+            return self.is_judged_slower is not is_slower
+        timed_s = 0.0 if self.timing is None else self.timing[1] - self.timing[0]
+        return abs(timed_s) > self.timing_error_seconds and (timed_s > 0) is not is_slower
+
+    @property
     def residual_seconds(self) -> float | None:
         """Return the change without a profiler minus the profiled one, None if not timed."""
         if self.timing is None:
@@ -86,6 +96,8 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     """
     if not evidence.is_change:
         return _note_on_nothing(evidence)
+    if evidence.is_contradicted:
+        return _note_on_contradiction(evidence)
     change_s = abs(evidence.change_seconds)
     noise_s = evidence.noise.step_error_seconds
     if abs(rest_s) > MAX_REST_SHARE * change_s:
@@ -185,6 +197,14 @@ def _note_on_opposing(share: float) -> str:
     return (
         "the same work takes longer in some operations and less time in others, by "
         f"{percentage(share)} of the change: {PROFILE_AGAIN} on an idle machine"
+    )
+
+
+def _note_on_contradiction(evidence: ProfileComparison) -> str:
+    direction = "slower" if evidence.change_seconds > 0 else "faster"
+    return (
+        f"{NOT_ATTRIBUTABLE}: the profiled step is {direction}, the opposite of what was measured "
+        f"without a profiler: {PROFILE_AGAIN} on an idle machine"
     )
 
 

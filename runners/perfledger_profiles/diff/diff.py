@@ -44,6 +44,7 @@ def explain(
     repeats: Sequence[Profile] = (),
     timing: StepTimings | None = None,
     timing_error_seconds: float = 0.0,
+    is_judged_slower: bool | None = None,
     devices: DeviceStates | None = None,
     reproduction: str = "",
     classifier: Classifier | None = None,
@@ -53,8 +54,9 @@ def explain(
     base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and likewise for the
     buckets. `repeats` are further windows of the same code on either side: with them the steps are
     typical ones, and each cause exceeds its error. `timing` is base's and head's step in seconds
-    without a profiler; their difference is accurate to `timing_error_seconds`. `devices` is the
-    device state on base and on head.
+    without a profiler; their difference is accurate to `timing_error_seconds`. `is_judged_slower`
+    is the verdict on the step's time, if it changed: profiles that show the opposite explain
+    nothing. `devices` is the device state on base and on head.
     """
     noise = ProfileNoise(
         base=(base, *(one for one in repeats if one.side is Side.BASE)),
@@ -73,8 +75,10 @@ def explain(
         timing=timing,
         devices=devices,
         timing_error_seconds=timing_error_seconds,
+        is_judged_slower=is_judged_slower,
     )
-    listed = _changes_to_list(evidence) if evidence.is_change else []
+    is_explained = evidence.is_change and not evidence.is_contradicted
+    listed = _changes_to_list(evidence) if is_explained else []
     causes = tuple(_cause(change, base, head, noise) for change in listed)
     rest_s = evidence.change_seconds - fsum(cause.delta_seconds for cause in causes)
     note = note_on(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from math import fsum
 
 from perfledger.profile import CallingLine, HeldTensors
+from perfledger.records import Side
 from perfledger.rounding import percentage
 from perfledger.step_work import (
     ALIASED_MEMORY,
@@ -27,8 +28,9 @@ RESULTS = "(its results, apart from those in donated arguments)"
 TEMPORARIES = "(its temporaries)"
 NOT_ATTRIBUTABLE = "not attributable"
 NOT_RECORDED = (
-    f"{NOT_ATTRIBUTABLE}: what holds memory was not recorded; that needs a torch step that runs "
-    "under torch's dispatch modes, or JAX programs that XLA counts"
+    f"{NOT_ATTRIBUTABLE}: what holds memory was not recorded on {{}}: that needs a torch step that "
+    "runs under TorchDispatchMode, or JAX programs whose memory XLA states; a heap profiler shows "
+    "it for any step (memray, or torch.cuda.memory._record_memory_history on a GPU)"
 )
 
 _GroupOf = Callable[[HeldTensors], tuple[str, str]]
@@ -89,8 +91,9 @@ def held_by_programs(work: StepWork) -> tuple[HeldTensors, ...]:
 
 
 def _note(base: _Held, head: _Held, change: float, rest: float, error_bytes: float) -> str:
-    if not base or not head:
-        return NOT_RECORDED
+    sides = [side for side, tensors in zip(Side, (base, head), strict=True) if not tensors]
+    if sides:
+        return NOT_RECORDED.format(" and ".join(sides))
     if abs(rest) <= max(MAX_OPEN_SHARE * abs(change), error_bytes):
         return ""
     return (

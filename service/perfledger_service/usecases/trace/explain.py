@@ -1,6 +1,6 @@
 """Explains profiles: what bounds a step, and why it changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
@@ -50,6 +50,7 @@ MAX_ATTAINED = 1.05
 # Share of the readings: a reason that limited the clock less often did not determine the speed.
 MAIN_REASON_SHARE = 0.5
 
+_CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
 
 Timing = tuple[float, float]
 
@@ -90,6 +91,7 @@ def explain_change(
     machine: Machine | None = None,
     timing: Timing | None = None,
     timing_error_seconds: float = 0.0,
+    is_judged_slower: bool | None = None,
     devices: DeviceStates | None = None,
     repeats: Sequence[Profile] = (),
     reproduction: str = "",
@@ -97,8 +99,9 @@ def explain_change(
     """Return why head's step time differs from base's.
 
     `timing` is both sides' step time without a profiler, whose difference may be off by
-    `timing_error_seconds` either way; `devices` are the device states, by default of the profiles;
-    `repeats` are more windows of either side.
+    `timing_error_seconds` either way; `is_judged_slower` is the verdict on the step's time, if it
+    changed; `devices` are the device states, by default of the profiles; `repeats` are more windows
+    of either side.
     """
     return explain(
         base,
@@ -106,6 +109,7 @@ def explain_change(
         repeats=repeats,
         timing=timing,
         timing_error_seconds=timing_error_seconds,
+        is_judged_slower=is_judged_slower,
         devices=devices or _device_states(device_state(base), device_state(head)),
         reproduction=reproduction,
         classifier=lambda profile: _classify_step(
@@ -127,6 +131,7 @@ def explain_bundle(
     }
     grown = {one.workload: one for one in verdicts if _is_memory_change(one)}
     restarted = {one.workload for one in verdicts if _is_start_change(one)}
+    judged_slower = _judged_slower(verdicts)
     machines = bundle.machines()
     explanations: list[StepTimeExplanation] = []
     advice: list[BottleneckAdvice] = []
@@ -143,6 +148,7 @@ def explain_bundle(
             machine=machine,
             timing=timing,
             timing_error_seconds=_error_of_change(timed),
+            is_judged_slower=judged_slower.get(spec.id),
             devices=_device_states(
                 *(device_at_timing(bundle.runs, spec.id, side) for side in Side)
             ),
@@ -176,13 +182,28 @@ def _error_of_change(estimate: EffectEstimate | None) -> float:
     return 0.0 if estimate is None else estimate.base * (estimate.high - estimate.low) / 2
 
 
+def _judged_slower(verdicts: Sequence[Verdict]) -> Mapping[str, bool]:
+    """Return which workloads' steps changed their time, and whether they are slower.
+
+    A change of the processors' time alone counts too: load hides that of the step.
+    """
+    slower: dict[str, bool] = {}
+    for kind in (MetricKind.CPU_TIME, MetricKind.SPEED):
+        slower |= {
+            one.workload: one.is_regression
+            for one in verdicts
+            if one.metric.kind is kind and one.outcome in _CHANGES
+        }
+    return slower
+
+
 def _is_memory_change(verdict: Verdict) -> bool:
-    is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    is_change = verdict.outcome in _CHANGES
     return verdict.metric.name == PEAK_MEMORY.name and is_change
 
 
 def _is_start_change(verdict: Verdict) -> bool:
-    is_change = verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+    is_change = verdict.outcome in _CHANGES
     return verdict.metric.kind is MetricKind.START and is_change
 
 

@@ -39,6 +39,30 @@ def test_a_change_that_timing_does_not_see_is_not_attributable(make):
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "is_known"),
+    [
+        ({"timing": (9.9e-3, 9.7e-3)}, False),
+        ({"timing": (9.9e-3, 9.7e-3), "timing_error_seconds": 5e-3}, True),
+        ({"is_judged_slower": False}, False),
+        ({"is_judged_slower": True}, True),
+    ],
+)
+def test_a_profile_that_shows_the_opposite_of_what_was_measured_lists_no_cause(
+    make, more, is_known
+):
+    explanation = explain(*pair(make), **more)
+
+    assert explanation.is_attributable is is_known
+    assert [cause.name for cause in explanation.causes] == ["aten::sort"] * is_known
+    if not is_known:
+        assert explanation.rest_seconds == pytest.approx(2e-3)
+        assert explanation.note == (
+            "not attributable from this profile: the profiled step is slower, the opposite of what "
+            "was measured without a profiler: profile both sides again on an idle machine"
+        )
+
+
 def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
     sure = explain(*pair(make), timing=(9.9e-3, 11.0e-3))
     unsure = explain(*pair(make), timing=(9.9e-3, 11.0e-3), timing_error_seconds=0.3e-3)

@@ -105,12 +105,21 @@ def test_a_rest_within_the_error_of_the_measurement_is_explained():
     assert (strict.is_attributable, lenient.is_attributable) == (False, True)
 
 
-@pytest.mark.parametrize("sides", [([], [WEIGHTS]), ([WEIGHTS], []), ([], [])])
-def test_without_a_record_of_both_sides_nothing_is_a_cause(sides):
+@pytest.mark.parametrize(
+    ("sides", "missing"),
+    [
+        (([], [WEIGHTS]), "base"),
+        (([WEIGHTS], []), "head"),
+        (([], []), "base and head"),
+    ],
+)
+def test_without_a_record_of_both_sides_nothing_is_a_cause(sides, missing):
     explanation = explain_memory(*sides, measured=(10 * MIB, 50 * MIB))
 
     assert explanation.causes == ()
-    assert explanation.note.startswith("not attributable: what holds memory was not recorded")
+    assert explanation.note.startswith(
+        f"not attributable: what holds memory was not recorded on {missing}: "
+    )
 
 
 def test_less_memory_has_causes_too():

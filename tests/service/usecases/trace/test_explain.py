@@ -186,6 +186,15 @@ def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(make_bundle):
     assert explained(replace(bundle, profiles=both()[:1])) == ((), ())
 
 
+def test_a_profile_that_is_faster_explains_no_regression(make_bundle):
+    bundle = make_bundle(ratio=1.2, profiles=both(0.012, 0.010))
+
+    (explanation,), _ = explained(bundle)
+
+    assert explanation.causes == ()
+    assert "the profiled step is faster, the opposite" in explanation.note
+
+
 def test_repeated_profiles_of_a_check_are_its_noise(make_bundle):
     bundle = make_bundle(ratio=1.2, profiles=both(), repeats=both(0.013, 0.013))
 
