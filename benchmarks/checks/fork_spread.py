@@ -25,7 +25,7 @@ from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME, Metric
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, Framework, Run, Side
 from perfledger.rounding import decimals, integer
-from perfledger_baselines.estimation.interleaving import interleaved_difference
+from perfledger_baselines.estimation.interleaving import interleaved_difference, unsettled_turns
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.machine.telemetry import NoTelemetry
@@ -128,7 +128,8 @@ def keep(pairs: Sequence[MeasuredPair], differences: Values, levels: Values) -> 
 def difference_of(base: Run, head: Run, metric: Metric) -> float | None:
     """Return log(head / base) as the judge reads it; None where it was not measured."""
     if metric in {STEP_TIME, CPU_TIME}:
-        return interleaved_difference(base, head, metric)
+        left_out, _ = unsettled_turns(base, head)
+        return interleaved_difference(base, head, metric, left_out=left_out)
     if not (base.samples.get(metric.name) and head.samples.get(metric.name)):
         return None
     return math.log(level(head, metric)) - math.log(level(base, metric))

@@ -20,7 +20,7 @@ import numpy as np
 from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
-from perfledger_baselines.estimation.interleaving import MIN_TURNS, unsettled_turns
+from perfledger_baselines.estimation.interleaving import MIN_TURNS
 
 # What the runner reads before the first step and after the last one.
 OTHER_PROGRAMS = ("other programs", "other programs, afterwards")
@@ -54,12 +54,13 @@ class UnqueuedDifference:
         return replace(self, low=-self.high, high=-self.low)
 
 
-def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
+def unqueued_difference(base: Run, head: Run, *, left_out: int = 0) -> UnqueuedDifference | None:
     """Compare two runs turn by turn; None if either did not record its core times.
 
-    Runs of which one has a single turn are compared by the means of all their turns.
+    The first `left_out` turns do not count. Runs of which one has a single turn are compared by the
+    means of all their turns.
     """
-    columns = _comparable_columns(base, head)
+    columns = _comparable_columns(base, head, left_out)
     if columns is None:
         return None
     (base_least, base_most), (head_least, head_most) = map(_bounds, columns)
@@ -113,7 +114,7 @@ def mean_foreign_share(differences: Sequence[UnqueuedDifference]) -> float:
     return math.fsum(each.foreign_share for each in differences) / len(differences)
 
 
-def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | None:
+def _comparable_columns(base: Run, head: Run, left_out: int) -> tuple[_Columns, _Columns] | None:
     """Return both runs' comparable readings: of their common turns, or one for the whole run."""
     runs = (base, head)
     if any(len(run.core_times.elapsed_s) != max(len(run.turns), 1) for run in runs):
@@ -121,7 +122,7 @@ def _comparable_columns(base: Run, head: Run) -> tuple[_Columns, _Columns] | Non
     common = min(len(run.turns) for run in runs)
     columns = tuple(_columns(run.core_times) for run in runs)
     if common >= MIN_TURNS:
-        later_turns = slice(unsettled_turns(base, head), common)
+        later_turns = slice(left_out, common)
         return columns[0][:, later_turns], columns[1][:, later_turns]
     return columns[0].mean(axis=1, keepdims=True), columns[1].mean(axis=1, keepdims=True)
 

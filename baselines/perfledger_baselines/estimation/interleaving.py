@@ -12,7 +12,7 @@ import numpy as np
 
 from perfledger.change_point import count_before_change
 from perfledger.metrics import CPU_TIME, MAX_LEFT_OUT, STEP_TIME, Metric
-from perfledger.records import Run
+from perfledger.records import Run, Side
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 
@@ -27,20 +27,21 @@ MIN_SETTLED = 0.25
 INTERLEAVED_METRICS = (STEP_TIME, CPU_TIME)
 
 
-def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> float | None:
+def interleaved_difference(
+    base: Run, head: Run, metric: Metric = STEP_TIME, *, left_out: int = 0
+) -> float | None:
     """Return log(head / base) of a metric, turn by turn; None for runs without turns.
 
     The Hodges-Lehmann estimate of the differences of the turns' mean logs: up to 29 % of the turns
     may be disturbed on one side only. Turns that one side ran alone, at its end, have no neighbour
-    and do not count, nor do those in which a side had not settled. Measured on a busy two-core
-    machine: an unchanged pair of 20 turns differs by 0.5 to 1.5 % this way (standard deviation),
-    and by 1 to 4.5 % by the estimates of whole runs.
+    and do not count, nor do the first `left_out`. Measured on a busy two-core machine: an unchanged
+    pair of 20 turns differs by 0.5 to 1.5 % this way (standard deviation), and by 1 to 4.5 % by the
+    estimates of whole runs.
     """
     before, after = _common_turns(base, head, metric)
     if len(before) < MIN_TURNS:
         return None
-    later_turns = slice(unsettled_turns(base, head), None)
-    differences = (after - before)[later_turns]
+    differences = (after - before)[left_out:]
     turns = len(differences)
     differences = differences[np.isfinite(differences)]
     if len(differences) < max(MIN_TURNS, (1 - MAX_LEFT_OUT) * turns):
@@ -48,26 +49,29 @@ def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> 
     return float(hodges_lehmann(differences[np.newaxis, :])[0])
 
 
-def unsettled_turns(base: Run, head: Run) -> int:
-    """Return how many of the first turns one side took before it became faster, 0 if none.
+def unsettled_turns(base: Run, head: Run) -> tuple[int, Side | None]:
+    """Return how many of the first turns one side took before it became faster, and which side.
 
-    A new process may stay slow for tenths of a second beyond its warm-up, while the other side,
-    whose turns lie between, is not: then a change point separates the differences of the step
-    times, and that side's own times fell by half as much or more. The other side's changed by no
-    more than half as much: where both become faster, as with shorter inputs, all turns count.
+    It is 0 and None if there are none. A new process may stay slow for tenths of a second beyond
+    its warm-up, while the other side, whose turns lie between, is not: then a change point
+    separates the differences of the step times, and that side's own times fell by half as much or
+    more. The other side's changed by no more than half as much: where both become faster, as with
+    shorter inputs, all turns count.
     """
     before, after = _common_turns(base, head, STEP_TIME)
     differences = after - before
     if not np.isfinite(differences).all():
-        return 0
+        return 0, None
     most = math.floor((1 - MIN_SETTLED) * len(differences))
     first = count_before_change(differences.tolist(), most=most)
     if first == 0:
-        return 0
+        return 0, None
     risen = np.median(differences[first:]) - np.median(differences[:first])
-    slow, steady = (before, after) if risen > 0 else (after, before)
+    side = Side.BASE if risen > 0 else Side.HEAD
+    slow, steady = (before, after) if side is Side.BASE else (after, before)
     fallen, changed = (np.median(each[:first]) - np.median(each[first:]) for each in (slow, steady))
-    return first if fallen >= abs(risen) / 2 >= abs(changed) else 0
+    is_alone = fallen >= abs(risen) / 2 >= abs(changed)
+    return (first, side) if is_alone else (0, None)
 
 
 def apply_difference(base: float, head: float, *, difference: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Pairs up the runs of a check: one value per side, pair and metric of each workload."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,6 +36,7 @@ from perfledger_baselines.estimation.interleaving import (
     INTERLEAVED_METRICS,
     apply_difference,
     interleaved_difference,
+    unsettled_turns,
 )
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
 
@@ -65,6 +66,9 @@ class Pair:
     unqueued: UnqueuedDifference | None = None  # None if the core times were not recorded
     # Unusable samples, by metric.
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    # The side that had not settled in first turns, which are left out, and the pair with them.
+    unsettled: Side | None = None
+    with_all_turns: "Pair | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is computed once
@@ -289,18 +293,56 @@ def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) 
         for estimate, value in zip(estimates, point_estimates(runs, metric), strict=True):
             if value is not None:
                 estimate[metric.name] = value
-    sides = tuple(zip(estimates[::2], estimates[1::2], strict=True))
-    for (base, head), (before, after) in zip(pairs, sides, strict=True):
-        for metric in INTERLEAVED_METRICS:
-            difference = interleaved_difference(base, head, metric)
-            if difference is not None and metric.name in before.keys() & after.keys():
-                before[metric.name], after[metric.name] = apply_difference(
-                    before[metric.name], after[metric.name], difference=difference
-                )
+    sides = zip(estimates[::2], estimates[1::2], strict=True)
     return tuple(
-        Pair(*side, clock_difference(*runs), unqueued_difference(*runs), _left_out(runs, metrics))
-        for side, runs in zip(sides, pairs, strict=True)
+        _settled_pair(runs, its_sides, _left_out(runs, metrics))
+        for its_sides, runs in zip(sides, pairs, strict=True)
     )
+
+
+def _settled_pair(
+    runs: tuple[Run, Run],
+    sides: tuple[Mapping[str, float], Mapping[str, float]],
+    left_out: Mapping[str, int],
+) -> Pair:
+    pair = _pair(runs, sides, left_out)
+    turns, unsettled = unsettled_turns(*runs)
+    if unsettled is None:
+        return pair
+    settled = _pair(runs, sides, left_out, turns_left_out=turns)
+    return replace(settled, unsettled=unsettled, with_all_turns=pair)
+
+
+def _pair(
+    runs: tuple[Run, Run],
+    sides: tuple[Mapping[str, float], Mapping[str, float]],
+    left_out: Mapping[str, int],
+    *,
+    turns_left_out: int = 0,
+) -> Pair:
+    """Return the estimates of a pair; those of interleaved runs have the ratio of their turns."""
+    before, after = map(dict, sides)
+    for metric in INTERLEAVED_METRICS:
+        difference = interleaved_difference(*runs, metric, left_out=turns_left_out)
+        if difference is not None and metric.name in before.keys() & after.keys():
+            before[metric.name], after[metric.name] = apply_difference(
+                before[metric.name], after[metric.name], difference=difference
+            )
+    unqueued = unqueued_difference(*runs, left_out=turns_left_out)
+    return Pair(before, after, clock_difference(*runs), unqueued, left_out)
+
+
+def _with_habits(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """Return the pairs, with all turns if one side had not settled in most of them.
+
+    By chance a process settles late now and then; a side that does so as a rule is slower.
+    """
+    counts = Counter(pair.unsettled for pair in pairs)
+    habits = {side for side in Side if 2 * counts[side] > len(pairs)}
+    return [
+        pair.with_all_turns if pair.with_all_turns and pair.unsettled in habits else pair
+        for pair in pairs
+    ]
 
 
 def _left_out(runs: Iterable[Run], metrics: Iterable[Metric]) -> Mapping[str, int]:
@@ -319,8 +361,10 @@ def tests_of(
     should be judged but was not read is never unchanged. Any other metric may be missing: a
     workload's memory peak is unknown while it stays below that of the workload before it in the
     same process. A metric that one side did not read gets no test and is no failure. Pairs whose
-    sides ran at different clocks are left out of the metrics that depend on the clock.
+    sides ran at different clocks are left out of the metrics that depend on the clock. First turns
+    count if one side had not settled in them as a rule.
     """
+    pairs = _with_habits(pairs)
     usual = has_usual_clocks([pair.clock_difference for pair in pairs])
     numbered = tuple(enumerate(pairs, start=1))
     comparable = tuple(compress(numbered, usual))

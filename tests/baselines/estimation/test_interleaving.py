@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import CoreTimes, Side
-from perfledger_baselines.estimation.foreign_load import unqueued_difference
 from perfledger_baselines.estimation.interleaving import (
     apply_difference,
     interleaved_difference,
@@ -70,8 +69,11 @@ def test_turns_in_which_one_side_had_not_settled_do_not_count(in_turns, slow, is
     steady = in_turns([(1.1 * level,) for (level,) in QUIET])
     sides = (steady, late) if is_swapped else (late, steady)
 
-    assert unsettled_turns(*sides) == slow
-    assert abs(interleaved_difference(*sides)) == pytest.approx(math.log(1.1))
+    turns, side = unsettled_turns(*sides)
+
+    assert (turns, side) == (slow, Side.HEAD if is_swapped else Side.BASE)
+    difference = interleaved_difference(*sides, left_out=turns)
+    assert abs(difference) == pytest.approx(math.log(1.1))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_turns_in_which_one_side_had_not_settled_do_not_count(in_turns, slow, is
 def test_other_turns_count_all(in_turns, base, head):
     sides = [in_turns([(level,) for level in levels]) for levels in (base, head)]
 
-    assert unsettled_turns(*sides) == 0
+    assert unsettled_turns(*sides) == (0, None)
 
 
 def test_cpu_time_and_waits_are_of_the_same_turns_as_the_step_time(in_turns):
@@ -106,8 +108,31 @@ def test_cpu_time_and_waits_are_of_the_same_turns_as_the_step_time(in_turns):
         for run in (slow, steady)
     )
 
-    assert interleaved_difference(base, head, CPU_TIME) == pytest.approx(0.0)
-    assert unqueued_difference(base, head).high == pytest.approx(0.0)
+    (pair,) = estimate_pairs([(base, head)], [STEP_TIME, CPU_TIME])
+
+    assert pair.head[CPU_TIME.name] == pytest.approx(pair.base[CPU_TIME.name])
+    assert pair.unqueued.high == pytest.approx(0.0)
+    assert pair.with_all_turns.unqueued.low < -0.1
+
+
+@pytest.mark.parametrize(
+    ("slow_pairs", "outcome"), [(2, Outcome.UNCHANGED), (6, Outcome.REGRESSED)]
+)
+def test_a_side_that_settles_late_as_a_rule_is_slower(build, in_turns, slow_pairs, outcome):
+    rng = np.random.default_rng(5)
+    runs = []
+    for pair in range(6):
+        for side in Side:
+            slow = 20 * (side is Side.HEAD and pair < slow_pairs)
+            times = np.where(np.arange(33) < slow, 1.2, 1.0) * np.exp(
+                0.005 * rng.standard_normal(33)
+            )
+            runs.append(in_turns([(time,) for time in times.tolist()], side, pair))
+    bundle = build.bundle({"m:f": {}}, runs=tuple(runs), metrics=(STEP_TIME,))
+
+    (verdict,) = judge_bundle(bundle)
+
+    assert verdict.outcome is outcome
 
 
 def test_a_few_turns_that_hit_one_side_alone_do_not_move_it(in_turns):
