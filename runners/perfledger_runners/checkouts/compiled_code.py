@@ -15,11 +15,12 @@ C_SUFFIXES = frozenset(
 )
 # Generated files may be larger: they are compared byte by byte.
 MAX_SOURCE_BYTES = 2 * 2**20
-# cppimport reads a compiler's options from comments.
-READ_COMMENTS = b"cppimport"
+# cppimport reads a compiler's options from comments, also from those with a template alone.
+READ_COMMENTS = re.compile(rb"cppimport|<%")
 # A name or number is one token, so that its quotation marks (1'000, u8"x") begin no other text.
 TOKENS = re.compile(
-    rb"(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)"
+    rb"(?P<header>#[ \t]*include[ \t]*<[^>\n]*>)"
+    rb"|(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)"
     rb'|(?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")'
     rb"|(?P<space>\s+)"
     rb"|(?P<name>[A-Za-z_]\w*)"
@@ -50,14 +51,17 @@ def is_same_c_code(base: bytes, head: bytes) -> bool:
     Line breaks count, because they end preprocessor directives. Sources that are too large, or
     whose comments may be read, are not the same.
     """
-    if max(len(base), len(head)) > MAX_SOURCE_BYTES or READ_COMMENTS in base + head:
+    if max(len(base), len(head)) > MAX_SOURCE_BYTES or READ_COMMENTS.search(base + head):
         return False
     return list(_tokens(base)) == list(_tokens(head))
 
 
 def _tokens(source: bytes) -> Iterator[bytes]:
-    """Yield the tokens of a source; what separates two of them is one space or line break."""
-    gap = b""
+    """Yield the tokens of a source; what separates two of them is one space or line break.
+
+    A source begins like a line.
+    """
+    gap = b"\n"
     for match in TOKENS.finditer(source):
         if match["comment"] is not None:
             gap = gap or b" "

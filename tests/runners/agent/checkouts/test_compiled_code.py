@@ -21,6 +21,7 @@ SOURCE = b'#define N 4 // four\nint f(int a) { return a * N; } /* times\nfour */
         SOURCE.replace(b"int f", b"// Returns a times N.\n\n  int\tf"),
         SOURCE.replace(b"// four", b"// four \\\n and more"),
         SOURCE.replace(b"\n", b"\r\n"),
+        b"// Copyright\n/* of all */\n" + SOURCE,
     ],
 )
 def test_comments_and_the_amount_of_space_do_not_count(head):
@@ -44,6 +45,9 @@ def test_comments_and_the_amount_of_space_do_not_count(head):
         (b"a = b /c; // *x\n", b"a = b /c; /* *x\n */ d;"),
         (b"int ab;", b"int a/**/b;"),
         (b"// cppimport: -O0\nint a;", b"// cppimport: -O3\nint a;"),
+        (b"/* <% cfg['a'] = '-O0' %> */ int a;", b"/* <% cfg['a'] = '-O3' %> */ int a;"),
+        (b"#include <a//b.h>\nint a;", b"#include <a//c.h>\nint a;"),
+        (b"# include <a/*b.h>\nint a; //*/", b"# include <a/*c.h>\nint a; //*/"),
         (b"x" * MAX_SOURCE_BYTES + b"yy // a", b"x" * MAX_SOURCE_BYTES + b"yy // b"),
     ],
 )
