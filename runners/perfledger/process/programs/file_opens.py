@@ -39,10 +39,10 @@ class FileOpens:
     def opened(self) -> frozenset[Path]:
         """Return the files that were opened, and end the watch."""
         descriptor, self._descriptor = self._descriptor, -1
-        if descriptor < 0:
+        if descriptor < 0 or not _is_watch(descriptor):
             return frozenset()
         content = b""
-        with suppress(OSError):  # no more, or the step closed it
+        with suppress(OSError):  # no more
             while part := os.read(descriptor, READ_BYTES):
                 content += part
         with suppress(OSError):
@@ -58,3 +58,10 @@ class FileOpens:
             position += length
             if watch in self._paths and not mask & OF_FOLDER:
                 yield self._paths[watch] / name
+
+
+def _is_watch(descriptor: int) -> bool:
+    """Return whether this is still inotify's: a step may have closed it, and opened another."""
+    with suppress(OSError):
+        return os.readlink(f"/proc/self/fd/{descriptor}").startswith("anon_inode:inotify")  # noqa: PTH115
+    return False

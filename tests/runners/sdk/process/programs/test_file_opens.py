@@ -57,6 +57,18 @@ def test_a_step_that_closes_all_files_ends_the_watch(folder):
     assert opens.opened() == set()
 
 
+def test_a_pipe_that_a_step_opened_in_its_place_is_not_read(folder):
+    opens = FileOpens()
+    opens.watch([folder])
+    place = opens._descriptor
+    ends = os.pipe()
+    os.dup2(ends[0], place)
+
+    assert opens.opened() == set()
+    os.close(place)  # still the step's
+    list(map(os.close, ends))
+
+
 @pytest.mark.parametrize("fault", [AttributeError, OSError])
 def test_a_system_without_such_watches_notices_nothing(folder, monkeypatch, fault):
     def no_library(name):
