@@ -322,7 +322,7 @@ def bill_rows(
         row = {
             name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
         }
-        row = missing | (_translated(row, line) if is_translated else row)
+        row = missing | (_cells_of(row, line) if is_translated else row)
         if row["BillingCurrency"] != USD:
             currency = row["BillingCurrency"][:20]
             msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
@@ -356,7 +356,7 @@ def column_places(header: Sequence[str]) -> Mapping[str, int]:
     return {name: places[name] for name in read}
 
 
-def _translated(row: Mapping[str, str], line: int) -> dict[str, str]:
+def _cells_of(row: Mapping[str, str], line: int) -> dict[str, str]:
     try:
         return focus_cells(row)
     except Cur2Error as error:

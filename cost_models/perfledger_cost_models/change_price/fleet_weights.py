@@ -77,13 +77,13 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
     counting = [
         each for each in uses if each.where == use.where and each.weights.get(workload) != 0
     ]
-    others = [each.workload for each in counting if each is not use]
-    if use.workload == workload or use.weights.get(workload) == 0 or not others:
+    other_entries = [each.workload for each in counting if each is not use]
+    if use.workload == workload or use.weights.get(workload) == 0 or not other_entries:
         return
     msg = (
         f"{workload} has hours on {use.where} in the fleet entry {use.workload!r} and in "
-        f"{others[0]!r}: whether they count twice is unknown. Give {use.workload!r} weights, with "
-        f"0 for {workload}, or remove one of the entries"
+        f"{other_entries[0]!r}: whether they count twice is unknown. Give {use.workload!r} weights, "
+        f"with 0 for {workload}, or remove one of the entries"
     )
     raise FleetSplitError(msg)
 

@@ -222,14 +222,14 @@ class EqualNodesPool:
         shadow, spare = self._expected_ends.shadow(
             self._devices[head], free_milli=self._nodes.free, now_ms=now
         )
-        while found := waiting.first_that_delays_nobody(
+        while fitting := waiting.first_that_delays_nobody(
             within_ms=shadow - now,
             spare_milli=spare,
             limits=self._limit_ms,
             shares=shares,
             blocked=self._blocked,
         ):
-            job, line, place = found
+            job, line, place = fitting
             if self._start(job, now):
                 waiting.leave(line, place=place)
                 if now + self._limit_ms[job] > shadow:

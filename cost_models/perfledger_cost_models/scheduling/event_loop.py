@@ -374,14 +374,14 @@ class PoolSimulation:
             self._jobs.milli(head), free_milli=self._free.free_milli, now_ms=now
         )
         shares = self._team_shares.shares(now)
-        while found := self._waiting.first_that_delays_nobody(
+        while fitting := self._waiting.first_that_delays_nobody(
             within_ms=shadow - now,
             spare_milli=spare,
             limits=self._jobs.limit_ms,
             shares=shares,
             blocked=self._blocked,
         ):
-            job, line, place = found
+            job, line, place = fitting
             if not self._start(job, now):
                 self._blocked.add(line[1])
                 continue

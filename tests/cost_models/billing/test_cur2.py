@@ -44,12 +44,12 @@ def effective(**cells):
 
 
 def test_hours_cost_and_team_of_an_hour_on_demand():
-    found = bill(row_of(), row_of(hours="0.5", cost="27.52", day="2026-10-02"))
+    read_bill = bill(row_of(), row_of(hours="0.5", cost="27.52", day="2026-10-02"))
 
-    assert device_hours(found) == {("nlp", "H100-80GB"): 12}
-    (price,) = paid_prices(found, source="test")
+    assert device_hours(read_bill) == {("nlp", "H100-80GB"): 12}
+    (price,) = paid_prices(read_bill, source="test")
     assert (price.pricing_model, price.usd_per_hour) == (PricingModel.ON_DEMAND, Decimal("55.04"))
-    assert found.effective_usd == found.billed_usd == Decimal("82.56")
+    assert read_bill.effective_usd == read_bill.billed_usd == Decimal("82.56")
 
 
 def test_a_planned_hour_costs_its_share_of_the_plan_and_its_negation_nothing():
@@ -62,20 +62,20 @@ def test_a_planned_hour_costs_its_share_of_the_plan_and_its_negation_nothing():
         savings_plan_total_commitment_to_date="40",
         savings_plan_used_commitment="32.36",
     )
-    found = bill(
+    read_bill = bill(
         row_of("SavingsPlanCoveredUsage", **plan),
         row_of("SavingsPlanNegation", "-55.04"),
         fee,
     )
 
-    (price,) = paid_prices(found, source="test")
+    (price,) = paid_prices(read_bill, source="test")
     assert (price.pricing_model, price.usd_per_hour) == (
         PricingModel.SAVINGS_PLAN,
         Decimal("32.36"),
     )
-    assert device_hours(found) == {("nlp", "H100-80GB"): 8}
-    assert (found.effective_usd, found.billed_usd) == (40, 40)
-    assert found.other_usd == Decimal("7.64")
+    assert device_hours(read_bill) == {("nlp", "H100-80GB"): 8}
+    assert (read_bill.effective_usd, read_bill.billed_usd) == (40, 40)
+    assert read_bill.other_usd == Decimal("7.64")
 
 
 def test_the_fee_of_a_reservation_costs_what_was_not_used_and_its_month_is_not_the_period():
@@ -90,12 +90,12 @@ def test_the_fee_of_a_reservation_costs_what_was_not_used_and_its_month_is_not_t
         reservation_unused_amortized_upfront_fee_for_billing_period="40.5",
         reservation_unused_recurring_fee="60",
     )
-    found = bill(used, fee)
+    read_bill = bill(used, fee)
 
-    assert found.unused == {"H100-80GB": Decimal("100.5")}
-    assert device_hours(found) == {("nlp", "H100-80GB"): 8}
-    assert [usage.model for usage in found.usage] == [PricingModel.RESERVED]
-    assert found.end.day == 1
+    assert read_bill.unused == {"H100-80GB": Decimal("100.5")}
+    assert device_hours(read_bill) == {("nlp", "H100-80GB"): 8}
+    assert [usage.model for usage in read_bill.usage] == [PricingModel.RESERVED]
+    assert read_bill.end.day == 1
 
 
 def test_what_other_rows_spread_over_the_hours_costs_nothing_itself():

@@ -71,12 +71,12 @@ def test_weighted_hours_sum_to_those_of_the_entry(weights):
 
 def test_hours_of_a_pattern_beside_an_own_entry_of_the_same_devices_are_unknown():
     pattern, own = entry(), entry(workload=GRID[0], device_hours_per_year=20_000.0)
-    elsewhere = entry(where="p4d")
-    uses = (pattern, own, elsewhere)
+    other_place = entry(where="p4d")
+    uses = (pattern, own, other_place)
 
     with pytest.raises(FleetSplitError, match="whether they count twice is unknown"):
         hours_of_workload(pattern, GRID[0], registered=GRID[:1], uses=uses)
-    for use in (own, elsewhere):
+    for use in (own, other_place):
         assert hours_of_workload(use, GRID[0], registered=GRID[:1], uses=uses) == use
 
 

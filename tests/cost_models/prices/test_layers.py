@@ -80,5 +80,5 @@ def test_an_older_price_that_replaces_a_newer_one_says_so():
         (replace(old, layer=PriceLayer.OVERRIDE), None),
     ):
         own = PriceSheet(name="own", prices=(price,))
-        found = layer_sheets([SHEET, own], name="both").find("p5.48xlarge/on_demand")
-        assert found == replace(price, newer_below=day)
+        layered_price = layer_sheets([SHEET, own], name="both").find("p5.48xlarge/on_demand")
+        assert layered_price == replace(price, newer_below=day)

@@ -50,9 +50,9 @@ class JobAllocation(NamedTuple):
     request: ResourceRequest
     nodes: tuple[NodeAllocation, ...]
 
-    def has_nodes_of(self, other: "JobAllocation") -> bool:
+    def has_nodes_of(self, allocation: "JobAllocation") -> bool:
         """Return whether both have the same nodes, in the same order."""
-        return [part.node for part in self.nodes] == [part.node for part in other.nodes]
+        return [part.node for part in self.nodes] == [part.node for part in allocation.nodes]
 
 
 class FreeDevices:

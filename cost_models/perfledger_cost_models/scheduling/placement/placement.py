@@ -44,8 +44,8 @@ def devices_and_placer(
     `seed` is that of random placement.
     """
     if are_whole(jobs, cluster, nodes, policy) and not has_calendar:
-        whole = WholeDevices(jobs, cluster, nodes, policy)
-        return whole, whole, whole.unusable
+        whole_devices = WholeDevices(jobs, cluster, nodes, policy)
+        return whole_devices, whole_devices, whole_devices.unusable
     free_devices, fragmentation = FreeDevices(cluster, nodes, jobs), Fragmentation(jobs)
     placer = JobPlacer(
         free_devices,

@@ -60,7 +60,7 @@ class WholeDevices:
         self.capacity_milli = len(nodes) * self.widest * WHOLE_DEVICE
         self.free_milli = self.capacity_milli
         self._fragments = NodeFragments(jobs, self.widest)
-        self._known: dict[tuple[ResourceRequest, int, int], JobAllocation] = {}  # of one node
+        self._allocations: dict[tuple[ResourceRequest, int, int], JobAllocation] = {}  # of one node
 
     def idle_counts(self) -> list[int]:
         """Return the number of free devices of each node."""
@@ -102,12 +102,12 @@ class WholeDevices:
         self._nodes.move(node, count)
         self.free_milli -= count * WHOLE_DEVICE
         key = (request, node, bits)
-        allocation = self._known.get(key)
+        allocation = self._allocations.get(key)
         if allocation is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
+            if len(self._allocations) >= _REMEMBERED:
+                self._allocations.clear()
             part = NodeAllocation(node, _BITS_SAY, 0, 0, bits)
-            allocation = self._known[key] = JobAllocation(request, (part,))
+            allocation = self._allocations[key] = JobAllocation(request, (part,))
         return allocation
 
     def _part(self, node: int, count: int) -> NodeAllocation:
@@ -156,14 +156,14 @@ class NodeFragments:
         self._mix = Fragmentation(jobs)
         self._node = FreeDevices(equal_nodes(1, devices=size), np.zeros(1, np.int64), jobs)
         self._places = np.arange(size)
-        self._known: dict[int, float] = {}
+        self._amounts: dict[int, float] = {}
 
     def of_node(self, free: int) -> float:
         """Return the thousandths of devices that are fragments on a node with free devices."""
-        if free not in self._known:
+        if free not in self._amounts:
             self._node.left[0] = np.where(self._places < free, WHOLE_DEVICE, 0)
-            self._known[free] = float(self._mix.amount(self._node, np.zeros(1, np.int64))[0])
-        return self._known[free]
+            self._amounts[free] = float(self._mix.amount(self._node, np.zeros(1, np.int64))[0])
+        return self._amounts[free]
 
 
 @lru_cache(maxsize=_REMEMBERED)

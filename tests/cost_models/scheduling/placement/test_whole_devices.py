@@ -91,16 +91,16 @@ def test_every_job_and_account_is_that_of_devices_with_places(rows, policy, shap
 
 def test_shared_devices_and_other_placements_have_places():
     half = table_of([Job(submit_s=0.0, run_s=1.0, devices=1, share_milli=500)])
-    whole = table_of([Job(submit_s=0.0, run_s=1.0, devices=1)])
+    one_device = table_of([Job(submit_s=0.0, run_s=1.0, devices=1)])
     cluster, nodes = equal_nodes(2, devices=4), np.arange(2)
     fifo = BY_NAME["fifo"]
 
     assert not are_whole(half, cluster, nodes, fifo)
     assert are_whole(half, cluster, nodes, replace(fifo, sharing=DeviceSharing.WHOLE))
     for change in ({"placement": PlacementPolicy.PACKING}, {"locality": Locality.ANY}):
-        assert not are_whole(whole, cluster, nodes, replace(fifo, **change))
-        assert are_whole(whole, equal_nodes(1, devices=4), nodes[:1], replace(fifo, **change))
-    assert not are_whole(whole, equal_nodes(2, devices=51), nodes, fifo)
+        assert not are_whole(one_device, cluster, nodes, replace(fifo, **change))
+        assert are_whole(one_device, equal_nodes(1, devices=4), nodes[:1], replace(fifo, **change))
+    assert not are_whole(one_device, equal_nodes(2, devices=51), nodes, fifo)
 
 
 def test_the_lowest_devices_are_taken():
