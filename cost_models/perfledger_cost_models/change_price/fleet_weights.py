@@ -82,8 +82,8 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
         return
     msg = (
         f"{workload} has hours on {use.where} in the fleet entry {use.workload!r} and in "
-        f"{other_entries[0]!r}: whether they count twice is unknown. Give {use.workload!r} weights, "
-        f"with 0 for {workload}, or remove one of the entries"
+        f"{other_entries[0]!r}: whether they count twice is unknown. Give {use.workload!r} "
+        f"weights, with 0 for {workload}, or remove one of the entries"
     )
     raise FleetSplitError(msg)
 
