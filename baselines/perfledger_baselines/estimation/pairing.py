@@ -309,8 +309,8 @@ def _settled_pair(
     turns, unsettled = unsettled_turns(*runs)
     if unsettled is None:
         return pair
-    settled = _pair(runs, sides, left_out, turns_left_out=turns)
-    return replace(settled, unsettled=unsettled, with_all_turns=pair)
+    later_part = _pair(runs, sides, left_out, turns_left_out=turns)
+    return replace(later_part, unsettled=unsettled, with_all_turns=pair)
 
 
 def _pair(
