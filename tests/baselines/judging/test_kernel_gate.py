@@ -296,4 +296,5 @@ def test_unchanged_code_is_rarely_called_changed_and_a_change_of_five_percent_of
         count += any(one.family == "layer_norm" and one.is_alarm for one in changed.findings)
 
     assert false_alarm_rate(false=false, checks=checks).low <= 0.01
-    assert count / checks >= 0.8
+    # With a single look at all twelve pairs it is .805; the earlier looks have a part of the level.
+    assert count / checks >= 0.73
