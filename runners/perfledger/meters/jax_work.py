@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, cast
 
 from perfledger import step_work
@@ -189,37 +190,36 @@ def _constant_limits(
 ) -> Iterator[str]:
     """Yield the limit of programs whose work XLA does while compiling, and no step does."""
     for program, each in zip(programs, built, strict=True):
-        part, flops = _constant_part(core, program), _flops(each)
-        if part is None or not flops:
-            continue
-        share = _flops(_compile(jax, core, _Program(jaxpr=part))) / flops
-        if share > MAX_CONSTANT_WORK:
+        jaxpr, flops = program.jaxpr.jaxpr, _flops(each)
+        parts = _constant_parts(core, jaxpr, jaxpr.invars[: program.constants])
+        folded = sum(_flops(_compile(jax, core, _Program(jaxpr=part))) for part in parts)
+        if flops and folded > MAX_CONSTANT_WORK * flops:
             yield (
-                f"XLA does {percentage(share)} of a program's work once, while compiling, as it "
-                "depends on constants alone: pass the arrays as arguments"
+                f"XLA does {percentage(folded / flops)} of a program's work once, while "
+                "compiling, as it depends on constants alone: pass the arrays as arguments"
             )
 
 
-def _constant_part(core: Foreign, program: _Program) -> Foreign | None:
-    """Return the part of a program that depends on its constants alone; None if there is none.
+def _constant_parts(core: Foreign, jaxpr: Foreign, constants: list[Foreign]) -> Iterator[Foreign]:
+    """Yield the parts that depend on these arguments alone, also of functions that are inlined.
 
     XLA evaluates no loops while compiling.
     """
-    jaxpr = program.jaxpr.jaxpr
-    constants = list(jaxpr.invars[: program.constants])
     fixed, equations = set(constants), list[Foreign]()
     for equation in jaxpr.eqns:
-        is_fixed = all(hasattr(each, "val") or each in fixed for each in equation.invars)
-        if is_fixed and not equation.effects and not _has_loop(equation):
+        is_known = [hasattr(each, "val") or each in fixed for each in equation.invars]
+        if all(is_known) and not equation.effects and not _has_loop(equation):
             equations.append(equation)
             fixed.update(equation.outvars)
+        elif equation.primitive.name in _JITTED:
+            inner, own = _with_constant_arguments(core, equation.params["jaxpr"])
+            known = compress(inner.jaxpr.invars, [*[True] * own, *is_known])
+            yield from _constant_parts(core, inner.jaxpr, list(known))
     outputs = [each for equation in equations for each in _outputs(equation)]
-    if not constants or not outputs:
-        return None
-    part = jaxpr.replace(
-        constvars=[], invars=constants, outvars=outputs, eqns=equations, effects=frozenset()
-    )
-    return core.ClosedJaxpr(part, [])
+    if constants and outputs:
+        outside = {"constvars": [], "invars": constants, "outvars": outputs}
+        part = jaxpr.replace(**outside, eqns=equations, effects=frozenset())
+        yield core.ClosedJaxpr(part, [])
 
 
 def _has_loop(equation: Foreign) -> bool:

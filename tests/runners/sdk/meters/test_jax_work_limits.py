@@ -104,15 +104,23 @@ def test_a_loop_whose_end_is_not_known_is_a_limit(jax, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("constant_products", "share"),
+    ("case", "share"),
     [
-        pytest.param(1, "100 %", id="nothing else"),
-        pytest.param(2, "50 %", id="a part"),
+        ("nothing else", "100 %"),
+        ("a part", "50 %"),
+        ("of an inner function", "50 %"),
+        ("given to an inner function", "50 %"),
     ],
 )
-def test_work_on_constants_alone_is_done_while_compiling(jax, count, constant_products, share):
+def test_work_on_constants_alone_is_done_while_compiling(jax, count, case, share):
     x = jax.numpy.ones((SIZE, SIZE))
-    folded = jax.jit(lambda b: (x @ x) if constant_products == 1 else (x @ x) @ b)
+    steps = {
+        "nothing else": lambda _: x @ x,
+        "a part": lambda b: (x @ x) @ b,
+        "of an inner function": jax.jit(lambda c: (x @ x) @ c),
+        "given to an inner function": lambda b: jax.jit(lambda a, c: (a @ a) @ c)(x, b),
+    }
+    folded = jax.jit(steps[case])
 
     found_count = count(lambda: folded(x))
 
