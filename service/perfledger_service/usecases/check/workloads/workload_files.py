@@ -16,8 +16,9 @@ from perfledger_runners.children.harness import Harness
 from perfledger_runners.safe_text import clean_text
 from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 
-# A text in quotes, such as the name of a variable.
-QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
+# A text in quotes, such as the name of a variable. What one quotation mark ends, it may also begin:
+# an apostrophe in a comment is no quotation.
+QUOTED = re.compile(r"""["'](?=([^"'\n]+)["'])""")
 
 
 def workload_file_notes(

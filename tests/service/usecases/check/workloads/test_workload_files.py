@@ -113,6 +113,8 @@ def test_data_that_a_workloads_file_names_may_change_its_step(notes, changed, so
     ("source", "env", "count"),
     [
         pytest.param("os.environ['BENCH_SIZE']", (), 1, id="withheld"),
+        pytest.param("os.environ['BENCH_SIZE']  # isn't 3", (), 1, id="before an apostrophe"),
+        pytest.param('"""It isn\'t " \'BENCH_SIZE\'."""', (), 1, id="after an apostrophe"),
         pytest.param("os.environ['BENCH_SIZE']", ("BENCH_*",), 0, id="passed on"),
         pytest.param("BENCH_SIZE = 3", (), 0, id="another name of the code"),
         pytest.param("os.environ['OTHER_SIZE']", (), 0, id="not set"),
