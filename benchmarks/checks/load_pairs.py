@@ -144,7 +144,14 @@ def run_of(sampled: StepSamples | None, side: Side) -> Run:
 def exchanged(pair: Pair) -> Pair:
     """Return a pair with its sides exchanged."""
     unqueued = None if pair.unqueued is None else pair.unqueued.exchanged()
-    return replace(pair, base=pair.head, head=pair.base, unqueued=unqueued)
+    return replace(
+        pair,
+        base=pair.head,
+        head=pair.base,
+        unqueued=unqueued,
+        unsettled=pair.unsettled and pair.unsettled.facing,
+        with_all_turns=pair.with_all_turns and exchanged(pair.with_all_turns),
+    )
 
 
 def made_up_check(
