@@ -212,9 +212,9 @@ def _constant_parts(core: Foreign, jaxpr: Foreign, constants: list[Foreign]) -> 
             equations.append(equation)
             fixed.update(equation.outvars)
         elif equation.primitive.name in _JITTED:
-            inner, own = _with_constant_arguments(core, equation.params["jaxpr"])
-            known = compress(inner.jaxpr.invars, [*[True] * own, *is_known])
-            yield from _constant_parts(core, inner.jaxpr, list(known))
+            inner, own_count = _with_constant_arguments(core, equation.params["jaxpr"])
+            inner_constants = compress(inner.jaxpr.invars, [*[True] * own_count, *is_known])
+            yield from _constant_parts(core, inner.jaxpr, list(inner_constants))
     outputs = [each for equation in equations for each in _outputs(equation)]
     if constants and outputs:
         outside = {"constvars": [], "invars": constants, "outvars": outputs}
