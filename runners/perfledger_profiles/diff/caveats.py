@@ -17,6 +17,7 @@ from perfledger_profiles.diff.uniform_slowdown import (
     opposing_seconds,
 )
 from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_profiles.xla.host_events import XLA_RUNTIME
 
 # With a larger unlisted share, the list does not explain the change.
 MAX_REST_SHARE = 0.2
@@ -110,12 +111,14 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
     idle_s, opposing_s = _unknown_idle_seconds(evidence), _opposing_seconds(evidence)
+    wait_s = _runtime_wait_seconds(evidence)
     doubts = {
         drift: abs(drift_s),
         _note_on_unseen(unseen_s / change_s): unseen_s,
         _note_on_exchanged(exchanged_s / change_s, evidence): exchanged_s,
         _note_on_idle(idle_s / change_s): idle_s,
         _note_on_opposing(opposing_s / change_s): opposing_s,
+        _note_on_wait(wait_s / change_s): wait_s,
     }
     if fsum(doubts.values()) <= max(MAX_OPEN_SHARE * change_s, noise_s):
         return ""
@@ -200,6 +203,13 @@ def _note_on_opposing(share: float) -> str:
     )
 
 
+def _note_on_wait(share: float) -> str:
+    return (
+        f"in {percentage(share)} of the change the host waits for XLA while none of its operations "
+        f"runs, as beside other programs: {PROFILE_AGAIN} on an idle machine"
+    )
+
+
 def _note_on_contradiction(evidence: ProfileComparison) -> str:
     direction = "slower" if evidence.change_seconds > 0 else "faster"
     return (
@@ -281,6 +291,15 @@ def _unseen_seconds(evidence: ProfileComparison) -> float:
     by_call = abs(after - before - change_s + by_call_s * (calls[1] - calls[0])) - error_s
     by_share = (abs(after - before - change_s * (1 - share)) - error_s) / (1 - share)
     return max(0.0, min(by_call, by_share))
+
+
+def _runtime_wait_seconds(evidence: ProfileComparison) -> float:
+    """Return by how much the wait for XLA on the CPU changed: no operation is the cause of it."""
+    before, after = (
+        fsum(one.seconds for one in side.operations if one.name == XLA_RUNTIME)
+        for side in (evidence.base, evidence.head)
+    )
+    return abs(after - before)
 
 
 def _opposing_seconds(evidence: ProfileComparison) -> float:

@@ -195,3 +195,18 @@ def test_recordings_of_one_length_do_not_show_that_the_code_is_as_fast(make):
     assert explain(base, head).note.startswith("neither file marks steps, and the recordings are")
     assert explain(make.profile(make.operation("gemm", 1.0)), head).note.endswith("attribute")
     assert explain(sums, sums).note.endswith("nothing to attribute")
+
+
+@pytest.mark.parametrize(("waits", "is_known"), [(0.5e-3, True), (2e-3, False)])
+def test_a_wait_for_xla_without_operations_is_no_cause(make, waits, is_known):
+    dot = make.operation("dot", 10e-3)
+    idle = make.operation("(XLA runtime)", 1e-3, count=0.0, bucket=Bucket.RUNTIME)
+    base = make.profile(dot, idle)
+    head = make.profile(
+        dot, make.operation("sort", 2e-3), replace(idle, seconds=idle.seconds + waits)
+    )
+
+    explanation = explain(base, head)
+
+    assert explanation.is_attributable is is_known
+    assert is_known or "in 50 % of the change the host waits for XLA" in explanation.note
