@@ -73,6 +73,7 @@ def test_turns_in_which_one_side_had_not_settled_do_not_count(in_turns, slow, is
 
     assert (turns, side) == (slow, Side.HEAD if is_swapped else Side.BASE)
     difference = interleaved_difference(*sides, left_out=turns)
+    assert difference is not None
     assert abs(difference) == pytest.approx(math.log(1.1))
 
 

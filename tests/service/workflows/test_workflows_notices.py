@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from perfledger_service.errors import INTERNAL, NoticeServiceError
-from perfledger_service.values.jobs.queued_work import QueuedNotice
-from perfledger_service.workflows import ATTEMPTS, MAX_LATER_ATTEMPTS, UploadWorkflow
+from perfledger_service.values.jobs.queued_work import MAX_LATER_ATTEMPTS, QueuedNotice
+from perfledger_service.workflows import ATTEMPTS, UploadWorkflow
 from tests.service.workflows.engine_files import NO_STEPS
 
 pytestmark = pytest.mark.slow

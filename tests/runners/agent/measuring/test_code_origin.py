@@ -107,11 +107,12 @@ def test_sources_that_changed_without_changing_the_binary_are_not_measured():
 @pytest.mark.parametrize("package", [OWN, INSTALLED])
 def test_sources_that_differ_in_comments_give_the_same_binary(package):
     sources = []
-    check = CodeOriginCheck(
-        base=BASE,
-        head=SOURCES_CHANGED,
-        has_same_code=lambda *source: sources.append(source) or True,
-    )
+
+    def has_same_code(*source):
+        sources.append(source)
+        return True
+
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED, has_same_code=has_same_code)
 
     assert [check.failure(run(with_binary(package), side=side)) for side in Side] == [None, None]
     assert sources == [("csrc/a.cu", "1", "2")]

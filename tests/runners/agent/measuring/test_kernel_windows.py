@@ -20,6 +20,7 @@ from perfledger_runners.measuring.kernel_windows import (
 from perfledger_runners.measuring.measured_pair import KERNEL_WINDOWS
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_runners.measuring.profile_runs import trace_folder
+from tests.suite.without_kernels import WithoutKernels
 
 TORCH = """
 import torch
@@ -67,7 +68,7 @@ def plain():
 """
 
 
-class TwoPairs:
+class TwoPairs(WithoutKernels):
     """Asks for two pairs of every workload."""
 
     def start(self, workloads):
@@ -79,9 +80,6 @@ class TwoPairs:
 
     def unfinished(self):
         return frozenset(name for name, pairs in self.pairs.items() if pairs < 2)
-
-    def due_kernels(self):
-        return frozenset()
 
     def next_pair(self, _):
         return None

@@ -9,6 +9,7 @@ from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.protocol_parser import RunMessage
 from perfledger_runners.measuring.discovery import discover
 from perfledger_runners.measuring.paired_runs import measure_pairs
+from tests.suite.without_kernels import WithoutKernels
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ NAME = "benchmarks.w:Sums.time_sum"
 SKIPS = "raise NotImplementedError('no such feature')"
 
 
-class OnePair:
+class OnePair(WithoutKernels):
     def start(self, workloads):
         self.waiting = set(workloads)
 

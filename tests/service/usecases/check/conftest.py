@@ -22,6 +22,7 @@ from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.side_code import build_code, pair_code
 from perfledger_service.usecases.check.workloads.plan import plan_workloads
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
+from tests.suite.without_kernels import WithoutKernels
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 EXTENSION = sysconfig.get_config_var("EXT_SUFFIX")
@@ -43,7 +44,7 @@ QUICK = MeasuringEffort(
 METADATA = "Metadata-Version: 2.1\nName: {}\nVersion: {}\n"
 
 
-class OnePair:
+class OnePair(WithoutKernels):
     """A stopping rule that is content with one pair."""
 
     def __init__(self):

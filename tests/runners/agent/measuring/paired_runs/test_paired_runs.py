@@ -11,6 +11,7 @@ from perfledger_runners.machine.nvml import GpuActivity, GpuState
 from perfledger_runners.machine.telemetry import TelemetrySample
 from perfledger_runners.measuring.paired_runs import measure_pairs, pair_order
 from perfledger_runners.measuring.throttled_pairs import OF_THROTTLED_TRIES
+from tests.suite.without_kernels import WithoutKernels
 
 FINE = """
 @perfledger.workload()
@@ -25,7 +26,7 @@ def {name}():
 """
 
 
-class Rule:
+class Rule(WithoutKernels):
     """Wants `pairs` pairs of every workload, and remembers what it was told."""
 
     def __init__(self, pairs):

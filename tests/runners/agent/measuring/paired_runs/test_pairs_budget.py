@@ -10,12 +10,13 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.children.harness import ChildLimits
 from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, FutileWorkload, measure_pairs
+from tests.suite.without_kernels import WithoutKernels
 
 A, B = "benchmarks.w:a", "benchmarks.w:b"
 SPECS = tuple(WorkloadSpec(id=name, module="benchmarks.w", function=name[-1]) for name in (A, B))
 
 
-class Undecided:
+class Undecided(WithoutKernels):
     """Never knows enough, and learns most from the workloads in `wishes`, one after another."""
 
     def __init__(self, *wishes):

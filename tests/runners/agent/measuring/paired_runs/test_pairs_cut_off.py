@@ -8,6 +8,7 @@ import pytest
 
 from perfledger.records import FailureReason, WorkloadSpec
 from perfledger_runners.measuring.paired_runs import measure_pairs
+from tests.suite.without_kernels import WithoutKernels
 
 TWO = """
 @perfledger.workload()
@@ -23,7 +24,7 @@ A, B, C = (
 )
 
 
-class More:
+class More(WithoutKernels):
     """Always asks for another round."""
 
     def start(self, workloads):

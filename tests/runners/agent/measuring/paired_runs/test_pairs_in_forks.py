@@ -16,6 +16,7 @@ from perfledger_runners.children.protocol_parser import (
 )
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_runners.measuring.process_groups import Separation
+from tests.suite.without_kernels import WithoutKernels
 
 TWO = """
 @perfledger.workload
@@ -46,7 +47,7 @@ SIDES_AND_TURNS = [
 ]
 
 
-class TwoPairs:
+class TwoPairs(WithoutKernels):
     """A rule that wants two pairs of each workload."""
 
     def __init__(self):

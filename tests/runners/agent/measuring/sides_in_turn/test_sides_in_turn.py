@@ -10,6 +10,7 @@ from perfledger.step_evidence import StepEvidence
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_runners.measuring.sides_in_turn import AHEAD, measured_in_turn
+from tests.suite.without_kernels import WithoutKernels
 
 # A socket's name is free again as soon as its process has ended; a port may stay in use.
 EXCLUSIVE = """
@@ -52,7 +53,7 @@ def fine():
 """
 
 
-class Rule:
+class Rule(WithoutKernels):
     """Wants `pairs` pairs of every workload."""
 
     def __init__(self, pairs):

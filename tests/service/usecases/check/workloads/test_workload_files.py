@@ -1,10 +1,12 @@
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import Revision, Side, WorkloadSpec
+from perfledger_runners.children.harness import Harness
+from perfledger_service.usecases.check.workloads.plan import WorkloadPlan
 from perfledger_service.usecases.check.workloads.workload_files import workload_file_notes
 
 BASE = Revision(sha="ab" * 20)
@@ -38,12 +40,15 @@ def notes(tmp_path):
             command=Command.LIST, root="", repository="", paths=paths, suite=suite
         )
         base, head = (replace(request, root=str(tmp_path / side)) for side in ("base", "head"))
-        harness = SimpleNamespace(
-            environment=dict.fromkeys(("PATH", *variables), "1"), variable_names=env
+        harness = Harness(
+            python=Path("python"),
+            folder=tmp_path,
+            environment=dict.fromkeys(("PATH", *variables), "1"),
+            variable_names=env,
         )
         return workload_file_notes(
             sorted(files),
-            SimpleNamespace(to_measure=workloads, new=new),
+            WorkloadPlan(to_measure=workloads, new=new, failures=(), skipped={}),
             requests={Side.BASE: base, Side.HEAD: head},
             base_revision=BASE,
             harness=harness,
