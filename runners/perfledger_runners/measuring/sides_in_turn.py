@@ -34,7 +34,10 @@ MAX_REASON = 200  # characters
 # Work between turns, as a share of the steps of base. Others leave a ten thousandth; a data
 # loader beside ten tasks a core left a twentieth.
 MIN_AHEAD = 0.02
-AHEAD = "its threads or processes work on between turns, as those of a data loader do"
+AHEAD = (
+    "its threads or processes work on between turns, as those of a data loader do (whether head "
+    "leaves more to them than base is then unknown)"
+)
 NO_TIME = (
     "the sides ran at the same time: it may need what {} has, and the budget has no time to run one"
     " side after the other: raise the budget"
