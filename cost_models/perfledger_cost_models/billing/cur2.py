@@ -133,7 +133,11 @@ def _pricing_category(cells: Mapping[str, str]) -> str:
 
 def _cost(cells: Mapping[str, str]) -> str:
     """Return what a row costs, after discounts where the report has them."""
-    return cells.get(_NET_COST, "") or cells[_COST]
+    net = cells.get(_NET_COST, "").strip()
+    is_hour = cells[_TYPE] == "Usage" and cells["product_instance_type"]
+    if net and is_hour:
+        _check_net(cells, _NET_COST, _COST)
+    return net or cells[_COST]
 
 
 def _effective_cost(kind: str, cells: Mapping[str, str]) -> str:
@@ -176,7 +180,24 @@ def _effective_cost(kind: str, cells: Mapping[str, str]) -> str:
 
 def _net(cells: Mapping[str, str], net_name: str, name: str) -> str:
     """Return a cost after discounts where the report has it, else before them."""
-    return cells[net_name] if cells.get(net_name) else _number(cells, name)
+    if not cells.get(net_name, "").strip():
+        return _number(cells, name)
+    _check_net(cells, net_name, name)
+    return _number(cells, net_name)
+
+
+def _check_net(cells: Mapping[str, str], net_name: str, name: str) -> None:
+    """Raise Cur2Error for a zero where only the cost before discounts is known.
+
+    Some exports write zero into net columns of accounts without discounts.
+    """
+    net, cost = (cells.get(each, "").strip() for each in (net_name, name))
+    if is_number(net) and is_number(cost) and not Decimal(net) and Decimal(cost):
+        msg = (
+            f"has {name} {cost[:40]} and {net_name} 0: whether it is free or only lacks the "
+            "discounted cost is unknown; export it without the net columns"
+        )
+        raise Cur2Error(msg)
 
 
 def _number(cells: Mapping[str, str], name: str) -> str:

@@ -111,6 +111,35 @@ def test_net_columns_count_where_the_report_has_them():
     assert effective(kind="DiscountedUsage", **cells) == 30
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"line_item_net_unblended_cost": "0.0"},
+        {
+            "kind": "DiscountedUsage",
+            "reservation_effective_cost": "34",
+            "reservation_net_effective_cost": "0",
+        },
+    ],
+)
+def test_a_net_cost_of_zero_beside_another_cost_does_not_make_hours_free(cells):
+    with pytest.raises(BillError, match=r"line 2, has .* 0: whether it is free or only lacks"):
+        bill(row_of(**cells))
+
+
+def test_a_net_column_with_a_blank_counts_as_empty_and_one_with_a_word_is_an_error():
+    unused = {
+        "reservation_unused_recurring_fee": "1",
+        "reservation_unused_amortized_upfront_fee_for_billing_period": "2",
+    }
+    net = "reservation_net_unused_recurring_fee"
+
+    assert effective(line_item_net_unblended_cost=" ") == Decimal("55.04")
+    assert effective(kind="RIFee", **unused, **{net: " "}) == 3
+    with pytest.raises(BillError, match=f"line 2, is 'RIFee' with {net} 'abc'"):
+        bill(row_of("RIFee", **unused, **{net: "abc"}))
+
+
 def test_spot_hours_marketplaces_and_other_services_are_told_apart():
     spot = bill(row_of(line_item_usage_type="USE1-SpotUsage:p5.48xlarge"))
     seller = bill(row_of(bill_billing_entity="AWS Marketplace"))
