@@ -43,10 +43,11 @@ def _with_newer_below(prices: list[Price], below: Sequence[Price]) -> list[Price
     """Return the prices of an option, marked if the ones below them are newer, and others."""
     newest = max(prices, key=lambda price: price.recency)
     replaced = max(below, key=lambda price: price.recency, default=newest)
-    is_newer = replaced.as_of > newest.as_of and replaced.usd_per_hour != newest.usd_per_hour
-    if not is_newer or newest.layer is PriceLayer.OVERRIDE:
+    is_other = replaced.newer_below is not None or replaced.usd_per_hour != newest.usd_per_hour
+    newest_day = max(replaced.as_of, replaced.newer_below or replaced.as_of)
+    if not is_other or newest_day <= newest.as_of or newest.layer is PriceLayer.OVERRIDE:
         return prices
-    return [replace(price, newer_below=replaced.as_of) for price in prices]
+    return [replace(price, newer_below=newest_day) for price in prices]
 
 
 def still_rejected(

@@ -82,3 +82,25 @@ def test_an_older_price_that_replaces_a_newer_one_says_so():
         own = PriceSheet(name="own", prices=(price,))
         layered_price = layer_sheets([SHEET, own], name="both").find("p5.48xlarge/on_demand")
         assert layered_price == replace(price, newer_below=day)
+
+
+def test_a_price_between_an_older_and_a_newer_one_says_that_the_newest_is_replaced():
+    live = [
+        PriceSheet(
+            name=name,
+            prices=(
+                replace(
+                    P5, as_of=P5.as_of.replace(year=year), usd_per_hour=usd, layer=PriceLayer.LIVE
+                ),
+            ),
+        )
+        for name, year, usd in (
+            ("first", 2024, P5.usd_per_hour + 1),
+            ("second", 2025, P5.usd_per_hour + 2),
+        )
+    ]
+
+    price = layer_sheets([SHEET, *live], name="all").find("p5.48xlarge/on_demand")
+
+    assert price.as_of.year == 2025
+    assert price.newer_below == P5.as_of
