@@ -75,7 +75,9 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
     weights say that it has none of them.
     """
     counting = [
-        each for each in uses if each.where == use.where and each.weights.get(workload) != 0
+        each
+        for each in uses
+        if _may_be_same(each.where, use.where) and each.weights.get(workload) != 0
     ]
     other_entries = [each.workload for each in counting if each is not use]
     if use.workload == workload or use.weights.get(workload) == 0 or not other_entries:
@@ -86,6 +88,26 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
         f"weights, with 0 for {workload}, or remove one of the entries"
     )
     raise FleetSplitError(msg)
+
+
+def _may_be_same(where: str, other_where: str) -> bool:
+    """Return whether two spellings, `[provider:]option[@region]`, may name the same option.
+
+    What one of them leaves out may be what the other names.
+    """
+    provider, option, region = _parts(where)
+    other_provider, other_option, other_region = _parts(other_where)
+    return (
+        option == other_option
+        and (provider == other_provider or not (provider and other_provider))
+        and (region == other_region or not (region and other_region))
+    )
+
+
+def _parts(where: str) -> tuple[str, str, str]:
+    provider, _, rest = where.rpartition(":")
+    option, _, region = rest.partition("@")
+    return provider, option, region
 
 
 def _first_names(names: Collection[str]) -> str:

@@ -80,6 +80,28 @@ def test_hours_of_a_pattern_beside_an_own_entry_of_the_same_devices_are_unknown(
         assert hours_of_workload(use, GRID[0], registered=GRID[:1], uses=uses) == use
 
 
+@pytest.mark.parametrize(
+    ("where", "other", "is_refused"),
+    [
+        ("p5.48xlarge/on_demand", "aws:p5.48xlarge/on_demand", True),
+        ("aws:p5.48xlarge/on_demand", "p5.48xlarge/on_demand@us-east-1", True),
+        ("p5.48xlarge/on_demand@us-east-1", "p5.48xlarge/on_demand@eu-west-1", False),
+        ("aws:p5.48xlarge/on_demand", "gcp:p5.48xlarge/on_demand", False),
+        ("p5.48xlarge/on_demand", "p5.48xlarge/spot", False),
+    ],
+)
+def test_two_spellings_of_one_option_are_the_same_devices(where, other, is_refused):
+    pattern = entry(where=where, weights={GRID[0]: 1.0})
+    uses = (pattern, entry(workload=GRID[0], where=other))
+
+    if is_refused:
+        with pytest.raises(FleetSplitError, match="whether they count twice is unknown"):
+            hours_of_workload(pattern, GRID[0], registered=GRID, uses=uses)
+    else:
+        own = hours_of_workload(pattern, GRID[0], registered=GRID, uses=uses)
+        assert own.device_hours_per_year == pattern.device_hours_per_year
+
+
 def test_two_patterns_of_the_same_devices_are_refused_unless_a_weight_is_zero():
     every = entry(workload="*", weights={GRID[0]: 0.0, GRID[1]: 1.0})
     part = entry(weights={GRID[0]: 1.0, GRID[1]: 1.0})
