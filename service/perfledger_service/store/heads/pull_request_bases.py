@@ -64,6 +64,15 @@ def note_base(
     session.flush()
 
 
+def note_head_of_change(session: Session, head: CheckedHead) -> None:
+    """Record a head as that at which the base changed if only the time of the change is known."""
+    row = session.get(PullRequestBaseRow, (head.project_id, head.pull_request))
+    if row is not None and row.changed_at is not None and not row.changed_head:
+        row.changed_head = head.head_sha
+        session.add(row)
+        session.flush()
+
+
 def base_of(session: Session, head: CheckedHead) -> KnownBase:
     """Return the base branch of a head's pull request, as far as it is known."""
     row = session.get(PullRequestBaseRow, (head.project_id, head.pull_request))

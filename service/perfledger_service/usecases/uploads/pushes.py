@@ -17,7 +17,11 @@ from perfledger_service.store.expected_classes import (
     expect_again,
     expected_classes,
 )
-from perfledger_service.store.heads.pull_request_bases import base_of, note_base
+from perfledger_service.store.heads.pull_request_bases import (
+    base_of,
+    note_base,
+    note_head_of_change,
+)
 from perfledger_service.store.heads.uploads import refused_of_head, uploads_of_head
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.tables import MAX_PULL_REQUEST
@@ -186,7 +190,8 @@ def refuse_other_bases(
     reason = OTHER_BASE if right_bases else UNPLACED_BASE
     with write_session(engine) as session:
         lock_project(session, head.project_id)
-        is_at_change = base_of(session, head).changed_head in {"", head.head_sha}
+        note_head_of_change(session, head)
+        is_at_change = base_of(session, head).changed_head == head.head_sha
         of_other_base = [
             one
             for one in _judged_uploads(session, head)

@@ -6,7 +6,13 @@ from datetime import timedelta
 import pytest
 
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.heads.pull_request_bases import KnownBase, base_of, note_base
+from perfledger_service.store.heads.pull_request_bases import (
+    KnownBase,
+    PullRequestBaseRow,
+    base_of,
+    note_base,
+    note_head_of_change,
+)
 
 HOUR = timedelta(hours=1)
 LATER_SHA = "c" * 40
@@ -53,3 +59,24 @@ def test_a_base_that_changed_before_it_was_known_has_that_time(note, head, now):
     assert note("main", 1, changed_at=now) == KnownBase(
         base_ref="main", changed_at=now, changed_head=head.head_sha
     )
+
+
+def test_the_first_head_seen_after_a_change_without_a_head_stands_for_it(any_engine, note, head):
+    """Changes that were stored before heads were recorded have none."""
+    note("main")
+    with write_session(any_engine) as session:
+        note_head_of_change(session, head)
+        assert base_of(session, head).changed_head == ""  # nothing changed
+        session.commit()
+    note("release", 1)
+    with write_session(any_engine) as session:
+        row = session.get_one(PullRequestBaseRow, (head.project_id, head.pull_request))
+        row.changed_head = ""
+        session.add(row)
+        session.flush()
+        shas = []
+        for sha in (head.head_sha, LATER_SHA):
+            note_head_of_change(session, replace(head, head_sha=sha))
+            shas.append(base_of(session, head).changed_head)
+
+    assert shas == [head.head_sha] * 2

@@ -1,7 +1,10 @@
 """What GitHub does not say of a pull request's base, or does not take, makes nothing green."""
 
 import pytest
+from sqlalchemy import update
 
+from perfledger_service.store.database import write_session
+from perfledger_service.store.heads.pull_request_bases import PullRequestBaseRow
 from perfledger_service.usecases.uploads.comment_and_check import post_report
 from perfledger_service.usecases.uploads.machine_classes import work_at
 from perfledger_service.usecases.uploads.retry import due_work
@@ -88,6 +91,21 @@ def test_if_github_does_not_say_what_to_compare_with_a_push_settles_it(change, s
     pushed = change.report(NEW_BASE, head_sha=NEXT_HEAD)
     assert pushed.status is UploadStatus.POSTED
     assert [one["conclusion"] for one in change.at_github.checks] == [None, "success"]
+
+
+def test_a_push_settles_a_change_that_was_stored_before_heads_were_recorded(change):
+    change.at_github.fail_next(path="/compare/", status=403, count=20)
+    change.retarget()
+    with write_session(change.engine) as session:
+        session.exec(update(PullRequestBaseRow).values(changed_head=""))
+        session.commit()
+    change.now += HOUR
+    again = change.report(OLD_BASE)
+    change.at_github.open_pull(base_ref="release", head_sha=NEXT_HEAD)
+    pushed = change.report(NEW_BASE, head_sha=NEXT_HEAD)
+
+    assert again.status is UploadStatus.REFUSED
+    assert pushed.status is UploadStatus.POSTED
 
 
 def test_a_result_counts_once_github_says_what_to_compare_with(change):
