@@ -70,6 +70,7 @@ _CATEGORIES = {
     "SavingsPlanUpfrontFee": "Purchase",
 }
 _EC2 = "AmazonEC2"
+_HOURS = ("BoxUsage", "SpotUsage", "DedicatedUsage")  # how usage types of an instance's hours end
 _USER_TAG = "user_"  # the prefix of the keys of an organisation's own tags
 _MAX_TAGS = 200_000
 
@@ -131,6 +132,12 @@ def _pricing_category(cells: Mapping[str, str]) -> str:
     return "Dynamic" if "SpotUsage" in cells["line_item_usage_type"] else "Standard"
 
 
+def _metered_instance(cells: Mapping[str, str]) -> str:
+    """Return the instance that a usage type of hours names, such as "USE1-BoxUsage:p5.48xlarge"."""
+    meter, _, instance = cells["line_item_usage_type"].partition(":")
+    return instance if meter.endswith(_HOURS) else ""
+
+
 def _cost(cells: Mapping[str, str]) -> str:
     """Return what a row costs, after discounts where the report has them."""
     net = cells.get(_NET_COST, "").strip()
@@ -168,10 +175,11 @@ def _effective_cost(kind: str, cells: Mapping[str, str]) -> str:
     if kind in _SPREAD or (kind == "Fee" and cells.get("reservation_reservation_a_r_n")):
         return "0"
     cost = _cost(cells)
-    is_discount = kind.endswith("Discount") and cells["product_instance_type"]
+    instance = cells["product_instance_type"] or _metered_instance(cells)
+    is_discount = kind.endswith("Discount") and instance
     if is_discount and is_number(cost) and Decimal(cost):
         msg = (
-            f"has a discount ({kind}) of {cells['product_instance_type']} apart from its hours: "
+            f"has a discount ({kind}) of {instance[:40]} apart from its hours: "
             "export the report without manual discount compatibility, which nets it, or FOCUS"
         )
         raise Cur2Error(msg)

@@ -167,7 +167,10 @@ def test_a_cost_that_the_report_does_not_say_is_an_error_and_not_zero(cells):
 def test_discounts_in_rows_of_their_own_are_refused_for_hours_of_an_instance():
     with pytest.raises(BillError, match=r"line 2, has a discount \(EdpDiscount\) of p5"):
         bill(row_of("EdpDiscount", "-5"))
-    assert bill(row_of("EdpDiscount", "-5", product_instance_type="")).other_usd == -5
+    with pytest.raises(BillError, match=r"line 2, has a discount \(EdpDiscount\) of p5"):
+        bill(row_of("EdpDiscount", "-5", product_instance_type=""))
+    of_a_disk = {"product_instance_type": "", "line_item_usage_type": "EBS:VolumeUsage.gp3"}
+    assert bill(row_of("EdpDiscount", "-5", **of_a_disk)).other_usd == -5
     assert bill(row_of("EdpDiscount", "0")).other_usd == 0
 
 
