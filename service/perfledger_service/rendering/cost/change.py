@@ -46,7 +46,7 @@ def change_document(view: ChangePriceView) -> Document:
         (
             *_workload_notes([row for _, row in rows]),
             *(note for price, row in rows for note in _hours_and_rate_notes(price, row)),
-            *([_DEVICE_ASSUMED] if view.is_device_assumed and rows else []),
+            *((_DEVICE_ASSUMED,) if view.is_device_assumed and rows else ()),
         )
     )
     return Document(
