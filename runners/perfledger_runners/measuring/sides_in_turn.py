@@ -34,6 +34,8 @@ MAX_REASON = 200  # characters
 # Work between turns, as a share of the steps of base. Others leave a ten thousandth; a data
 # loader beside ten tasks a core left a twentieth.
 MIN_AHEAD = 0.02
+# In all. The steps of a run may take a thousandth of a second in all, and clocks are read between.
+MIN_AHEAD_S = 0.0005
 AHEAD = (
     "its threads or processes work on between turns, as those of a data loader do (whether head "
     "leaves more to them than base is then unknown)"
@@ -128,7 +130,9 @@ def _working_ahead(measured: MeasuredPair) -> tuple[str, ...]:
 def _share_ahead(run: Run) -> float:
     times, left_s = run.samples.get(STEP_TIME.name, ()), run.evidence.leftover_s
     step_s = median(times) if times else 0.0
-    return left_s / step_s if run.turns and left_s is not None and step_s > 0 else 0.0
+    if not run.turns or left_s is None or step_s <= 0 or left_s * len(times) < MIN_AHEAD_S:
+        return 0.0
+    return left_s / step_s
 
 
 def _waits(failure: Failure) -> bool:

@@ -128,7 +128,8 @@ def test_an_approval_commented_on_github_turns_the_check(
         receipt = upload(tmp_path / "bundle.json", root, TOKEN)
         finished(receipt.id)
         before = at_github.checks[0]["conclusion"]
-        command = at_github.comments[0]["body"].split("can comment `")[1].split("`")[0]
+        printed = at_github.comments[0]["body"].split("can comment `")[1].split("`")[0]
+        command = printed.replace("\N{HORIZONTAL ELLIPSIS}", "a new model")
         comment_id = at_github.add_comment("alice", command)["id"]
         body = json.dumps(
             {

@@ -123,6 +123,7 @@ def post_report(
         reports=reports,
         public_url=public_url,
         now=now,
+        may_raise=not (is_refused or refused_ids),
     )
     if refusal is not None and not is_refused:
         fail_upload(engine, upload.id, str(refusal))
@@ -196,12 +197,12 @@ def _post(
     reports: UploadReports,
     public_url: str,
     now: datetime,
+    may_raise: bool = False,
 ) -> GitHubError | None:
     """Post the reports of all machine classes as one comment and one check run.
 
-    While no class has reported, on any base, there is no comment. A comment that GitHub refuses, as
-    in a locked conversation, is no reason for a check that never ends: the refusal is returned once
-    the check is posted.
+    While no class has reported, on any base, there is no comment. GitHub's refusal of one, as in a
+    locked conversation, is raised after the check for another attempt, or else returned.
     """
     with read_session(engine) as session:
         posts = replace(posted_ids(session, head), upload_id=upload_id)
@@ -227,6 +228,8 @@ def _post(
             _save_posts(engine, head, posts, now=now)
     check_run_id = same_commit.post_check(posts)
     _save_posts(engine, head, replace(posts, check_run_id=check_run_id), now=now)
+    if refusal and may_raise:
+        raise refusal
     return refusal
 
 

@@ -191,8 +191,9 @@ def test_who_is_named_approves_and_check_comment_and_page_say_so(
 def test_the_command_that_the_comment_prints_is_enough(pull_request_for_approval, says, desk):
     pull_request_for_approval()
     printed = desk.comment.split("can comment `")[1].split("`")[0]
-    says("alice", printed)
+    says("alice", printed.replace("\N{HORIZONTAL ELLIPSIS}", "a new model"))
 
+    assert printed.endswith(": \N{HORIZONTAL ELLIPSIS}")
     assert desk.check["conclusion"] == "success"
 
 

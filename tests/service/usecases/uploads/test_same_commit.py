@@ -6,16 +6,14 @@ from datetime import timedelta
 import pytest
 
 from perfledger.records import Revision
-from perfledger_service.store.database import read_session
+from perfledger_service.errors import GitHubError
 from perfledger_service.store.heads.uploads import group_head
-from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.uploads import same_commit
 from perfledger_service.usecases.uploads.comment_and_check import post_report, repost_reports
 from perfledger_service.usecases.uploads.machine_classes import announce_classes, head_of_work
 from perfledger_service.usecases.uploads.reports import UploadReports
 from perfledger_service.usecases.uploads.same_commit import checks_to_post
-from perfledger_service.values.upload_views import UploadStatus
 
 OTHER_BASE = Revision(sha="e" * 40)
 PUBLIC_URL = "https://ledger.example"
@@ -271,16 +269,12 @@ def test_a_result_that_comes_while_a_merge_groups_check_is_posted_is_posted_afte
     assert check["conclusion"] == "failure"
 
 
-def test_a_comment_that_github_refuses_does_not_keep_the_check_in_progress(
-    engine, at_github, report
-):
+def test_a_comment_that_github_refuses_does_not_keep_the_check_in_progress(at_github, report):
     at_github.open_pull()
     at_github.fail_next(method="POST", path="/comments", status=403)
-    with read_session(engine) as session:
-        upload = upload_by_id(session, report(7, 1.2).id)
+    with pytest.raises(GitHubError, match="403"):
+        report(7, 1.2)
 
-    assert upload.status is UploadStatus.FAILED
-    assert "403" in upload.reason
     assert at_github.comments == []
     [check] = at_github.checks
     assert check["conclusion"] == "failure"

@@ -86,6 +86,7 @@ RULES = {
     ("GET", "/api/v1/verdicts"): Access.READ_TOKEN,
     ("PUT", "/api/v1/events/{event_id}/state"): Access.MAINTAIN_TOKEN,
     ("POST", "/api/v1/checks"): Access.UPLOAD_TOKEN,
+    ("POST", "/api/v1/checks/progress"): Access.UPLOAD_TOKEN,
     ("POST", "/api/v1/uploads"): Access.UPLOAD_TOKEN,
     ("POST", "/api/v1/jobs/take"): Access.RUNNER_TOKEN,
     ("POST", "/api/v1/jobs/{job_id}/cancel"): Access.RUNNER_TOKEN,

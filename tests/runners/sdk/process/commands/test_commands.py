@@ -142,6 +142,8 @@ def test_a_run_on_a_cpu_has_its_cpu_time_and_the_wait_for_a_core(write, send_com
         "elapsed_s": 1,
         "queued_s": 1,
         "helpers_s": 1,
+        "helper_waits_s": 1,
+        "unseen_waits_s": 1,
     }
     assert run["core_times"]["elapsed_s"][0] >= 0.02
 
