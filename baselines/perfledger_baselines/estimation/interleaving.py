@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from perfledger.change_point import count_before_change
+from perfledger.measuring.change_point import count_before_change
 from perfledger.metrics import CPU_TIME, MAX_LEFT_OUT, STEP_TIME, Metric
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.arrays import FloatArray

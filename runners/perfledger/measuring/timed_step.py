@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import median
 from time import perf_counter
 
-from perfledger.change_point import count_before_change
+from perfledger.measuring.change_point import count_before_change
 from perfledger.measuring.rank_clock import RankClock
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.change_point import MAX_FALSE_CUTS
+from perfledger.measuring.change_point import MAX_FALSE_CUTS
 from perfledger.measuring.step_samples import measure
 from perfledger.measuring.timed_step import MAX_FIRST_STEPS, count_warmup_steps
 from perfledger.protocol import MeasuringEffort

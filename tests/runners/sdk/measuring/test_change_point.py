@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.change_point import count_before_change
+from perfledger.measuring.change_point import count_before_change
 
 
 @pytest.mark.parametrize(
