@@ -13,6 +13,14 @@ _COPY_NUMBER = re.compile(r"([._](\d+|clone|remat\d*|isra|constprop)|[ #:]+\d+|\
 # The same within a path: instances of one module, "layers.3/Linear_12".
 _INSTANCE = re.compile(r"(?:[ ._#:]+\d+|\[\d+\])+(?=/|$)")
 
+# Kernels that compilers name by the file and line of an offloaded region: OpenMP of LLVM, then
+# OpenMP and OpenACC of NVIDIA's HPC SDK.
+_OFFLOADED = (
+    (re.compile(r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_(\w+?)_l\d+"), r"__omp_offloading_\1"),
+    (re.compile(r"^nvkernel_(\w+?)_F\d+L\d+_\d+"), r"nvkernel_\1"),
+    (re.compile(r"^(\w+?)_\d+_gpu(?=__|$)"), r"\1_gpu"),
+)
+
 _INNERMOST_TEMPLATE = re.compile(r"<[^<>]*>")
 _ARGUMENTS = re.compile(r"\([^()]*\)( \[clone[^\]]*\])?$")
 # Template arguments that name a generic kernel's operation, as in vectorized_elementwise_kernel.
@@ -62,7 +70,9 @@ _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def plain_name(name: str) -> str:
-    """Return the name without addresses, hashes and copy numbers."""
+    """Return the name without addresses, hashes, copy numbers and lines of offloaded regions."""
+    for pattern, region in _OFFLOADED:
+        name = pattern.sub(region, name)
     return _COPY_NUMBER.sub("", _HASH.sub("", _ADDRESS.sub("", name))) or name
 
 

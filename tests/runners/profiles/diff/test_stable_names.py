@@ -85,6 +85,24 @@ def test_the_version_of_a_library_is_dropped_from_a_normal_name(base, head):
     assert normal_name(base) == normal_name(head)
 
 
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ("nvkernel_solve_F1L204_2", "nvkernel_solve_F1L210_2"),
+        ("main_45_gpu", "main_53_gpu"),
+        ("main_45_gpu__red", "main_53_gpu__red"),
+        ("__omp_offloading_10305_2a1d3c_main_l53", "__omp_offloading_fd02_77_main_l60"),
+    ],
+)
+def test_the_line_of_an_offloaded_region_is_dropped_from_a_plain_name(base, head):
+    assert plain_name(base) == plain_name(head) != base
+
+
+@pytest.mark.parametrize("name", ["nvkernel", "my_gpu", "copy_1_gpu_cache", "omp_offloading_main"])
+def test_other_names_with_such_words_are_kept(name):
+    assert plain_name(name) == name
+
+
 def test_kernels_of_one_generic_name_are_told_apart_by_what_they_compute():
     kinds = {
         normal_name(f"void cutlass::device_kernel<{of}<cute::tuple<int>>>(T1::Params)")
