@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from math import prod
 
 from perfledger.profile import Operation
 from perfledger_profiles.diff.cause import ChangeReason
@@ -12,6 +13,8 @@ from perfledger_profiles.diff.operation_change import OperationChange
 # One input of "float[8,3,32,32] long int[64] TensorList[[64],[64,64]] (f32[8],u32[])".
 _INPUT = re.compile(r"([A-Za-z][\w:]*(?: \w+)*)(\[[\[\]\d,]*\])")
 _SIZE = re.compile(r"\d+")
+# The sizes of one tensor: "512,10" of "Half[512,10]" and of "TensorList[[512,10]]".
+_SIZES = re.compile(r"\[(\d+(?:,\d+)*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,15 @@ def input_change(change: OperationChange) -> InputChange | None:
     new = _longest([o for o in change.head if o.shapes and o.shapes not in before])
     return (
         _first_difference(old.shapes, new.shapes) if old is not None and new is not None else None
+    )
+
+
+def element_count(operations: Sequence[Operation]) -> float:
+    """Return the number of elements of all inputs of all calls, whatever their type."""
+    return sum(
+        operation.count * prod(map(int, sizes.split(",")))
+        for operation in operations
+        for sizes in _SIZES.findall(operation.shapes)
     )
 
 

@@ -1,15 +1,15 @@
 """Suggests what to do about a change if the profiles have evidence."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.bottleneck.device_advice import FLOAT64_SHAPES
 from perfledger_profiles.bottleneck.host_bound import may_be_python
 from perfledger_profiles.diff.cause import ChangeKind
 from perfledger_profiles.diff.grouping import longest_operation
+from perfledger_profiles.diff.input_differences import element_count
 from perfledger_profiles.diff.matching import is_attention_part, is_fused_attention
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import is_fused_name
@@ -27,6 +27,10 @@ RECOMPILE = (
 GRAPH_BREAK = (
     "torch.compile covers less of the step than before: find graph breaks with "
     "TORCH_LOGS=graph_breaks, and calls that moved out of the compiled function"
+)
+PIECES = (
+    "torch.compile's code runs in more pieces than before: find graph breaks with "
+    "TORCH_LOGS=graph_breaks, unless the step calls more compiled functions"
 )
 ATTENTION = (
     "the fused attention is gone: call torch.nn.functional.scaled_dot_product_attention instead of "
@@ -127,12 +131,11 @@ _READ_BACK = re.compile(
 _READ_BACK_LOOP = (OUTSIDE_OPERATIONS, "aten::select", "aten::slice", "aten::unbind")
 _COPIES = ("aten::_to_copy", "aten::copy_")
 _COPY = re.compile(r"copy([._]?\d+)?(\.clone)?$|^copy_|_copy_fusion|wrapped_copy")
-_DYNAMO = re.compile(r"dynamo_timed|_compile\.compile_inner|TorchDynamo|OutputGraph|Compile(d)?Fx")
-_COMPILED_REGION = re.compile(r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph")
+_DYNAMO = re.compile(r"dynamo_timed|_compile\.compile_inner|TorchDynamo|OutputGraph|compile_fx")
+_REGION = re.compile(r"Torch-Compiled Region")
+_COMPILED_REGION = re.compile(rf"{_REGION.pattern}|CompiledFunction|CompiledFxGraph")
 _SINGLE_LOADER = re.compile(r"_SingleProcessDataLoaderIter")
 _SEVERAL_LOADERS = re.compile(r"_MultiProcessingDataLoaderIter")
-# The sizes of one tensor: "512,10" of "Half[512,10]" and of "TensorList[[512,10]]".
-_SIZES = re.compile(r"\[(\d+(?:,\d+)*)\]")
 _OPTIMIZER = re.compile(r"Optimizer\.step")
 _ZERO_GRAD = re.compile(r"Optimizer\.zero_grad|AccumulateGrad")
 _FILL = re.compile(r"aten::zero_|_foreach_zero_")
@@ -203,10 +206,6 @@ def _is_compiling(context: _ChangeContext) -> bool:
     )
 
 
-def _is_recompiling(context: _ChangeContext) -> bool:
-    return context.concerns(_DYNAMO) and context.has_more(_DYNAMO)
-
-
 def _is_fused_attention_lost(context: _ChangeContext) -> bool:
     is_attention = any(
         is_attention_part(operation) or is_fused_attention(operation)
@@ -220,11 +219,11 @@ def _fused_calls(profile: Profile) -> float:
 
 
 def _is_new_float64(context: _ChangeContext) -> bool:
-    return _has_float64(context.change.head) and not _has_float64(context.change.base)
-
-
-def _has_float64(operations: Iterable[Operation]) -> bool:
-    return any(FLOAT64_SHAPES.search(operation.shapes) for operation in operations)
+    before, after = (
+        any(FLOAT64_SHAPES.search(operation.shapes) for operation in side)
+        for side in (context.change.base, context.change.head)
+    )
+    return after and not before
 
 
 def _is_reading_back(context: _ChangeContext) -> bool:
@@ -261,10 +260,6 @@ def _is_optimizer_taken_apart(context: _ChangeContext) -> bool:
     return context.concerns(_OPTIMIZER) and was_fused and not is_fused
 
 
-def _is_setting_zero(context: _ChangeContext) -> bool:
-    return context.concerns(_ZERO_GRAD) and context.has_more(_FILL)
-
-
 def _is_recomputing(context: _ChangeContext) -> bool:
     is_slower = context.head.step_seconds > context.base.step_seconds
     return is_slower and context.is_more_often and context.concerns(_CHECKPOINT)
@@ -286,8 +281,17 @@ def _is_covered_less(context: _ChangeContext) -> bool:
         sum(one.seconds for one in side.operations if _COMPILED_REGION.search(one.name))
         for side in (context.base, context.head)
     )
-    breaks, now_breaks = context.calls(re.compile(r"Torch-Compiled Region"))
+    breaks, now_breaks = context.calls(_REGION)
     return context.change.stage is MatchStage.FUSION and (now_breaks > breaks or after < before)
+
+
+def _is_in_more_pieces(context: _ChangeContext) -> bool:
+    before, after = (
+        {one.name for one in side.operations if _REGION.match(one.name)}
+        for side in (context.base, context.head)
+    )
+    is_new = context.concerns(_COMPILED_REGION) and context.has_more(_REGION)
+    return is_new and len(after) > len(before) > 0
 
 
 def _is_unbatched(context: _ChangeContext) -> bool:
@@ -355,35 +359,27 @@ def _is_grown(context: _ChangeContext) -> bool:
     after = {one.shapes for one in context.change.head if one.shapes}
     if not before or not after or before & after or context.is_more_often:
         return False
-    return _elements(context.change.head) > _elements(context.change.base)
-
-
-def _elements(operations: Sequence[Operation]) -> float:
-    """Return the number of elements of all inputs of all calls, whatever their type."""
-    return sum(
-        operation.count * prod(map(int, sizes.split(",")))
-        for operation in operations
-        for sizes in _SIZES.findall(operation.shapes)
-    )
+    return element_count(context.change.head) > element_count(context.change.base)
 
 
 # The first suggestion with evidence is used; those that say most about the code come first.
 _EVIDENCE: tuple[tuple[str, Callable[[_ChangeContext], bool]], ...] = (
     (CLOCK, lambda context: context.change.stage is MatchStage.CLOCK),
     (COMPILE, _is_compiling),
-    (RECOMPILE, _is_recompiling),
+    (RECOMPILE, _is_newly(_DYNAMO)),
     (ATTENTION, _is_fused_attention_lost),
     (WORKERS, _is_loading_here),
     (INPUT, _is_input),
     (FUSED_OPTIMIZER, _is_optimizer_taken_apart),
     (RECOMPUTE, _is_recomputing),
-    (GRADIENTS, _is_setting_zero),
+    (GRADIENTS, lambda context: context.concerns(_ZERO_GRAD) and context.has_more(_FILL)),
     (FLOAT64, _is_new_float64),
     (READ_BACK, _is_reading_back),
     (ONE_HOT, _is_one_hot),
     (SORT, _is_newly(_SORT)),
     (CALLBACK, _is_newly(_CALLBACK)),
     (GRAPH_BREAK, _is_covered_less),
+    (PIECES, _is_in_more_pieces),
     (EAGER, _is_eager),
     (SEQUENTIAL, _is_newly(_WHILE)),
     (GATHER, _is_newly(_GATHER)),

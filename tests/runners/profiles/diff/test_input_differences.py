@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger_profiles.diff.cause import ChangeReason
-from perfledger_profiles.diff.input_differences import InputChange, input_change
+from perfledger_profiles.diff.input_differences import InputChange, element_count, input_change
 from perfledger_profiles.diff.operation_change import OperationChange
 
 
@@ -62,3 +62,10 @@ def test_the_longest_operations_that_differ_are_compared(change_of):
 )
 def test_equal_or_unrecorded_inputs_are_no_difference(change_of, base, head):
     assert input_change(change_of([(base, 1.0)], [(head, 1.0)])) is None
+
+
+def test_the_elements_of_all_inputs_of_all_calls_are_counted(make):
+    twice = make.operation("add", 1e-3, 2.0, shapes="float[4,8] Half[8]")
+    once = make.operation("_foreach_add", 1e-3, shapes="TensorList[[3],[2,2]]")
+
+    assert element_count([twice, once]) == 2 * (32 + 8) + 3 + 4

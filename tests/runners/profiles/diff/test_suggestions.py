@@ -23,6 +23,7 @@ from perfledger_profiles.diff.suggestions import (
     MASK,
     MORE_CALLS,
     ONE_HOT,
+    PIECES,
     PYTHON,
     READ_BACK,
     RECOMPILE,
@@ -256,6 +257,32 @@ def test_functions_dispatched_one_by_one_are_advised_into_one(make):
     )
 
     assert advice(base, head)["PjitFunction(tanh)"] == EAGER
+
+
+REGION = "Torch-Compiled Region: {}"
+GRAPH = "## Call CompiledFxGraph f{}zuzpq7 ##"
+
+
+def test_more_compiled_regions_are_graph_breaks_and_compile_nothing(make):
+    base = make.profile(
+        make.operation(REGION.format("0/0"), 1e-4),
+        make.operation(GRAPH.format(1), 3e-3, path=REGION.format("0/0")),
+    )
+    head = make.profile(
+        make.operation(REGION.format("1/0"), 2e-3, 8.0),
+        make.operation(REGION.format("2/1"), 1e-3, 8.0, path=REGION.format("1/0")),
+        make.operation(GRAPH.format(2), 3e-3, 8.0, path=REGION.format("1/0")),
+    )
+
+    assert set(advice(base, head).values()) <= {PIECES, ""}
+    assert advice(base, head)[REGION.format("1/0")] == PIECES
+    assert PIECES not in advice(base, base).values()
+
+
+def test_a_compiled_function_that_is_called_more_often_has_no_more_pieces(make):
+    sides = (make.profile(make.operation(REGION.format("0/0"), n * 1e-3, n)) for n in (1.0, 8.0))
+
+    assert PIECES not in advice(*sides).values()
 
 
 def test_a_compiled_region_that_was_taken_apart_is_a_graph_break(make):
