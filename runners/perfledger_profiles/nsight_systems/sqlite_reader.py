@@ -43,7 +43,8 @@ _RANGE_TYPES = (59, 60)
 # The tables ENUM_CUDA_MEMCPY_OPER (A: an array in the device's memory; from 11 on unified memory)
 # and ENUM_CUDA_MEM_KIND, by torch.profiler's names: "Memcpy HtoD (Pageable -> Device)".
 _COPY_KINDS = ("", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
-_UNIFIED_COPY_KINDS = ("HtoD", "DtoH", "DtoD")
+_UNIFIED = " (unified memory)"  # pages that move because they are touched or prefetched
+_UNIFIED_COPY_KINDS = tuple(f"{direction}{_UNIFIED}" for direction in ("HtoD", "DtoH", "DtoD"))
 _MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device", "Managed")
 
 _WORK = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
@@ -156,10 +157,11 @@ def _add_work(connection: sqlite3.Connection, tables: _Tables, columns: NsysColu
 
 def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
     """Return the name that torch.profiler gives such a copy."""
-    direction = _name_at(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
+    copy = _name_at(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
     memories = _name_at(source, _MEMORY_KINDS), _name_at(target, _MEMORY_KINDS)
-    name = f"Memcpy {direction}".strip()
-    return f"{name} ({memories[0]} -> {memories[1]})" if all(memories) else name
+    name = f"Memcpy {copy}".strip()
+    is_known = all(memories) and not copy.endswith(_UNIFIED)
+    return f"{name} ({memories[0]} -> {memories[1]})" if is_known else name
 
 
 def _name_at(number: Cell, names: Sequence[str]) -> str:
