@@ -308,7 +308,7 @@ def change_phrase(cause: Cause) -> str:
             pace = f"calls are {change_kind_phrase(cause)}"
             return pace if before == after else f"{pace}: {after} a step, {before} before"
         case ChangeKind.COUNT:
-            return f"{after} calls a step, {before} before"
+            return f"{call_count_phrase(cause.head_count)} a step, {before} before"
         case ChangeKind.NEW:
             return f"new, {call_count_phrase(cause.head_count)} a step"
         case ChangeKind.GONE:

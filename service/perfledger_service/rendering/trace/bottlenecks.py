@@ -21,6 +21,8 @@ _MIN_CEILING = 1.05
 _MAX_CEILING = 1000.0
 # Smaller shares are not shown.
 _NOTHING = 0.0005
+# Phrases of a label that one side can take over from the other: "bound by", "most likely bound by".
+_BOUND_BY = "bound by "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +92,13 @@ def bottleneck_change_sentence(base: Classification | None, head: Classification
     if base is None or head is None:
         side = head or base
         return f"{bottleneck_heading(side)}." if side is not None else ""
-    if (base.primary, base.detail) == (head.primary, head.detail):
+    before, after = bottleneck_phrase(base), bottleneck_phrase(head)
+    label, after_label = (phrase.partition(" (")[0] for phrase in (before, after))
+    is_bound = _BOUND_BY in label
+    if is_bound and label == after_label:
         return f"{bottleneck_heading(base)} on base, and by the same on head{_share_on(head)}."
-    after = bottleneck_phrase(head).removeprefix("bound ")
+    if is_bound:
+        after = after.removeprefix("bound ")
     return f"{bottleneck_heading(base)} on base, and {after} on head."
 
 

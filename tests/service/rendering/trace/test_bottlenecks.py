@@ -129,6 +129,31 @@ def test_two_sides_are_compared_in_one_sentence(make):
     assert other.endswith("and by input (40.0 % of the step, high confidence) on head.")
 
 
+def test_a_side_without_a_clear_bottleneck_is_not_bound_by_the_same(make):
+    unsure = replace(
+        make.classification(Bottleneck.TRANSFER, 0.25),
+        shares=(
+            BottleneckShare(
+                bottleneck=Bottleneck.DEVICE, share=0.55, is_high=False, is_moderate=False
+            ),
+            BottleneckShare(
+                bottleneck=Bottleneck.TRANSFER, share=0.25, is_high=True, is_moderate=True
+            ),
+        ),
+        confidence=BottleneckConfidence.LOW,
+    )
+    bound = make.classification(Bottleneck.TRANSFER, 0.95)
+    unclear = "o clear bottleneck: work on the device (55.0 % of the step), and copies between "
+
+    better = plain_text(bottleneck_change_sentence(bound, unsure))
+    neither = plain_text(bottleneck_change_sentence(unsure, unsure))
+
+    assert better.startswith("Bound by copies between host and device (95.0 %")
+    assert f"on base, and n{unclear}" in better
+    assert neither.startswith(f"N{unclear}")
+    assert f"on base, and n{unclear}" in neither
+
+
 def test_a_side_that_is_not_known_is_not_made_up(make):
     head = make.classification()
 
