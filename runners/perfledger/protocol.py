@@ -11,7 +11,7 @@ timed.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -127,6 +127,8 @@ class ChildRequest:
     variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
+    # MEASURE: workload → most seconds of measured steps, if they are less than the effort's.
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     trace_folder: str = ""
     # PROFILE: from the child's start until no window but a first one begins; None: without limit
     profile_s: float | None = None
@@ -150,6 +152,12 @@ class ChildRequest:
     def has_windows(self, workload: str) -> bool:
         """Return whether windows of the workload are profiled after its measured steps."""
         return self.windows > 0 and workload not in self.unprofiled
+
+    def effort_of(self, workload: str) -> MeasuringEffort:
+        """Return how long the workload is measured."""
+        usual_s = self.effort.max_seconds
+        seconds = min(usual_s, self.seconds.get(workload, usual_s))
+        return replace(self.effort, max_seconds=seconds)
 
     def file_of(self, workload: str) -> str:
         """Return the module of the file that registers a workload."""

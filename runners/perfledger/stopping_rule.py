@@ -41,6 +41,14 @@ class StoppingRule(Protocol):
         """
         ...
 
+    def pair_lengths(self, seconds: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the seconds for which each side of a workload's next pair measures steps.
+
+        A workload without an entry is measured as long as usual. `seconds` is how long the latest
+        pair of each workload took.
+        """
+        ...
+
     def futile(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that `most_pairs` pairs in all will hardly settle."""
         ...

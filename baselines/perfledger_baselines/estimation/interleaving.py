@@ -74,6 +74,13 @@ def unsettled_turns(base: Run, head: Run) -> tuple[int, Side | None]:
     return (first, side) if is_alone else (0, None)
 
 
+def turn_differences(base: Run, head: Run) -> tuple[float, ...]:
+    """Return log(head / base) of the step times of each turn that both took; none of runs alone."""
+    before, after = _common_turns(base, head, STEP_TIME)
+    differences = after - before
+    return tuple(differences[np.isfinite(differences)].tolist())
+
+
 def apply_difference(base: float, head: float, *, difference: float) -> tuple[float, float]:
     """Return both values, moved equally on the log scale until they differ by `difference`."""
     middle = math.sqrt(base) * math.sqrt(head)

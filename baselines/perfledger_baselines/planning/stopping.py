@@ -15,11 +15,13 @@ from perfledger_baselines.estimation.pairing import (
     judged_metrics,
     tests_of,
 )
+from perfledger_baselines.estimation.tail_quantiles import fewest_steps
 from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.judge import decide_tests, judge_tests
 from perfledger_baselines.judging.kernel_verdicts import judge_windows
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
+from perfledger_baselines.planning.pair_length import TurnTimes, pair_length, turn_times
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
 from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.interim_looks import (
@@ -74,6 +76,7 @@ class GroupSequentialStopping:
         self._device = device
         self._priors = priors
         self._pairs: dict[str, list[Pair]] = {}
+        self._turns: dict[str, list[TurnTimes]] = {}
         self._runs: dict[str, list[tuple[Run, Run]]] = {}
         self._settled_kernels: set[str] = set()
         self._pairs_at_look: dict[str, int] = {}  # at the last look at its kernels
@@ -82,6 +85,7 @@ class GroupSequentialStopping:
     def start(self, workloads: Sequence[str]) -> None:
         """Start with the ids of these workloads."""
         self._pairs = {workload: [] for workload in workloads}
+        self._turns = {workload: [] for workload in workloads}
         self._runs = {workload: [] for workload in workloads}
         self._settled_kernels = set()
         self._pairs_at_look = {}
@@ -97,6 +101,8 @@ class GroupSequentialStopping:
             )
             raise ValueError(msg)
         self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
+        if turns := turn_times(base, head):
+            self._turns[base.workload].append(turns)
         if len(self._pairs[base.workload]) <= self._kernel_pairs:
             self._runs[base.workload].append((base, head))
 
@@ -194,6 +200,19 @@ class GroupSequentialStopping:
             for verdict in self._verdicts()
             if verdict.is_regression or verdict.is_faster
         )
+
+    def pair_lengths(self, seconds: Mapping[str, float]) -> dict[str, float]:
+        """Return the seconds for which each side of a workload's next pair measures steps.
+
+        Those measured without turns keep their usual time, as does every one if tails need steps.
+        """
+        if fewest_steps(self._metrics) > 1:
+            return {}
+        return {
+            workload: pair_length(turns, pair_s=seconds[workload])
+            for workload, turns in self._turns.items()
+            if turns and workload in seconds
+        }
 
     def futile(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
         """Return the workloads that this many pairs in total will hardly settle.

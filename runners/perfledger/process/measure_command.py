@@ -118,7 +118,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
         sampled = measure(
             peaks.set_up,
             meter.clock,
-            effort=context.request.effort,
+            effort=context.request.effort_of(name),
             set_ups=bound.workload.set_ups,
             on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
             after_step=channel.leave_if_forked,

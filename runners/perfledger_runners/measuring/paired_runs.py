@@ -27,19 +27,18 @@ from perfledger_runners.measuring.process_groups import SHARED, Separation, proc
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
-# the budget a workload is said to hang, rather than to be cut off, if its pair has lasted this many
-# times as long as the one before, and this much longer: a busy machine makes pairs uneven.
+# At the end of the budget a workload is said to hang, rather than to be cut off, if its pair has
+# lasted this many times as long as the one before, and this many seconds longer: a busy machine
+# makes pairs uneven, and the first one measures longer.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
 # ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
-# Pairs of time that are kept for each profile of both sides. A profile of both sides takes about as
-# long as this many pairs: PROFILE_PAIRS of time are kept for each regression and each faster step.
+# Pairs whose time is kept for the profile of each regression and each faster step: a profile of
+# both sides takes about as long.
 PROFILE_PAIRS = 2
-# Lost profiled windows after which a workload gets no more. A workload that lost this many of its
-# profiled windows gets no more: hanging ones would take the whole budget, and after a crash the
-# other workloads need a new process.
+# A workload that lost this many of its profiled windows gets no more: hanging ones would take the
+# whole budget, and after a crash the other workloads need a new process.
 MAX_LOST_WINDOWS = 2
 
 
@@ -245,6 +244,7 @@ class _Check:
             first=self.order[pair],
             process=self.processes + processes,
             unprofiled=self._unprofiled(),
+            seconds=self.rule.pair_lengths(self.seconds),
             in_forks=not self.separation.workloads.keys() >= set(workloads),
             at_once=at_once and self.separation.is_at_once(workloads),
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import perfledger_baselines
-from perfledger.metrics import CPU_TIME, METRICS, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import CPU_TIME, METRICS, OPTIONAL_METRICS, PEAK_MEMORY, STEP_TIME
 from perfledger.records import CoreTimes
 from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
@@ -333,3 +333,35 @@ def test_a_faster_step_needs_time_for_its_profiles_too(build):
 
 def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_baselines, Path(__file__).with_name("field_bounds.txt"))
+
+
+def pair_in_turns(build, turns=16):
+    runs = build.pairs("m:f", step_time_p50=[(0.01, 0.01)])[0]
+    return [
+        build.with_turns(
+            replace(run, samples={**run.samples, "step_time_p50": (0.01,) * 3 * turns}),
+            (3,) * turns,
+        )
+        for run in runs
+    ]
+
+
+def test_the_next_pair_of_steady_turns_is_shorter(build):
+    rule = started("m:f", "m:g")
+    rule.add(*pair_in_turns(build))
+
+    assert rule.pair_lengths({"m:f": 1.5, "m:g": 1.5}) == {"m:f": pytest.approx(12 * 0.03)}
+
+
+def test_a_pair_whose_time_is_unknown_is_not_shortened(build):
+    rule = started("m:f")
+    rule.add(*pair_in_turns(build))
+
+    assert rule.pair_lengths({}) == {}
+
+
+def test_tails_need_all_steps(build):
+    rule = started("m:f", metrics=(STEP_TIME, OPTIONAL_METRICS["step_time_p99"]))
+    rule.add(*pair_in_turns(build))
+
+    assert rule.pair_lengths({"m:f": 1.5}) == {}

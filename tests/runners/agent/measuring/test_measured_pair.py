@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import STEP_TIME
+from perfledger.protocol import MeasuringEffort
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.children.answer_socket import PairedSocket
 from perfledger_runners.children.protocol_parser import TurnMessage
@@ -108,6 +109,25 @@ def test_both_sides_take_their_turns_on_one_core(harness, sides, monkeypatch):
     assert len([core for _, core in cores.turns if core is not None]) > 4
     # Each turn begins where the last one, of either side, ended.
     assert [core for _, core in cores.turns] == [last for last, _ in cores.turns]
+
+
+def test_a_workload_measures_for_no_longer_than_its_pair_is_planned(harness, sides):
+    effort = MeasuringEffort(min_steps=1, max_seconds=0.3)
+    measurement = PairMeasurement(
+        harness=harness,
+        requests={
+            side: replace(each, is_interleaved=True, effort=effort)
+            for side, each in sides(FINE).items()
+        },
+        telemetry=NoTelemetry(),
+        progress=NoProgress(),
+        check_run=lambda _: None,
+    )
+
+    pair = measurement.measure([A, B], pair=1, first=Side.BASE, process=2, seconds={B: 0.09})
+
+    turns = {name: {len(run.turns) for run in pair.runs if run.workload == name} for name in (A, B)}
+    assert max(turns[B]) <= 3 < min(turns[A])
 
 
 @pytest.mark.slow(ci_only=True)

@@ -317,6 +317,24 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
     assert sum(one != other for one, other in pairwise(steps)) >= 4
 
 
+class BriefRule(Rule):
+    """Wants the steps of each pair but the first to be measured for two turns."""
+
+    def pair_lengths(self, seconds):
+        return {name: 0.06 for name, pair_s in seconds.items() if pair_s > 0}
+
+
+def test_later_pairs_measure_as_long_as_the_rule_says(harness, sides):
+    requests = in_turns(sides(FINE.format(name="a")))
+
+    measured = measure_pairs(
+        harness, requests, [spec("a")], BriefRule(2), seed=3, max_pairs=2, budget_s=600
+    )
+
+    turns = [max(len(run.turns) for run in measured.runs if run.pair == pair) for pair in (0, 1)]
+    assert turns[1] <= 2 < turns[0]
+
+
 @pytest.mark.slow(ci_only=True)
 def test_a_side_that_dies_in_its_turn_costs_only_its_own_workload(harness, sides):
     base = FINE.format(name="b") + NOTING.format(name="a", log=os.devnull)
