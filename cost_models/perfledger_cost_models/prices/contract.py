@@ -218,9 +218,9 @@ def apply_overrides(
     An own price replaces all published ones of the same option and region and gets no discount. If
     it is implausible beside them or dated after `today`, and not confirmed, it is rejected instead.
     Raises OverrideError for a currency without an exchange rate, for two discounts on one price,
-    and for a discount that applies to no price or not yet.
+    for a discount that applies to no price or not yet, and for a confirmation after `today`.
     """
-    _check_days(overrides.discount, today)
+    _check_days(overrides, today)
     own_prices, rejected = _checked_own_prices(sheet, overrides, today)
     keys = {price.key for price in own_prices}
     published = [price for price in sheet.prices if price.key not in keys]
@@ -266,14 +266,27 @@ def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceO
     )
 
 
-def _check_days(discounts: Iterable[PriceDiscount], today: date | None) -> None:
-    for each in discounts:
-        if today is not None and each.as_of > today + ONE_DAY:
-            msg = (
-                f"the discount of {each.share} on {each.provider!r} is dated {each.as_of}, after "
-                f"{today}: leave it out until then"
-            )
+def _check_days(overrides: PriceOverrides, today: date | None) -> None:
+    if today is None:
+        return
+    latest = today + ONE_DAY
+    entries: tuple[PriceDiscount | OwnPrice, ...] = (*overrides.discount, *overrides.price)
+    for entry in entries:
+        if entry.confirmed_on is not None and entry.confirmed_on > latest:
+            what = f"confirmed_on is {entry.confirmed_on} for {_entry_name(entry)}"
+            msg = f"{what}, after {today}: give the day on which a person confirmed it"
             raise OverrideError(msg)
+    for each in overrides.discount:
+        if each.as_of > latest:
+            what = f"{_entry_name(each)} is dated {each.as_of}"
+            msg = f"{what}, after {today}: leave it out until then"
+            raise OverrideError(msg)
+
+
+def _entry_name(entry: PriceDiscount | OwnPrice) -> str:
+    if isinstance(entry, OwnPrice):
+        return f"the price of {entry.sku}"
+    return f"the discount of {entry.share} on {entry.provider!r}"
 
 
 def _checked_own_prices(

@@ -263,3 +263,18 @@ def test_a_discount_of_the_future_is_not_applied():
         apply_overrides(SHEET, overrides, name="ours", today=date(2026, 6, 29))
     applied_then = apply_overrides(SHEET, overrides, name="ours", today=date(2026, 6, 30))
     assert applied_then.find(P5).usd_per_hour < SHEET.find(P5).usd_per_hour
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        (DISCOUNT, "the discount of 0.12 on 'aws'"),
+        (PRICE.format(currency="USD"), "the price of p5"),
+    ],
+)
+def test_nobody_can_have_confirmed_a_price_tomorrow(entry, name):
+    overrides = read_overrides(f"{entry}confirmed_on = 2026-12-26\n", "o")
+
+    with pytest.raises(OverrideError, match=f"is 2026-12-26 for {name}.*, after 2026-11-30"):
+        apply_overrides(SHEET, overrides, name="ours", today=date(2026, 11, 30))
+    apply_overrides(SHEET, overrides, name="ours", today=date(2026, 12, 25))
