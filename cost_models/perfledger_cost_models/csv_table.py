@@ -26,6 +26,14 @@ class PriceSheetError(ValueError):
     """An error in a table of prices or hardware inputs."""
 
 
+class CellError(PriceSheetError):
+    """An error in one cell; `problem` names its column, not its sheet and line."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}, {problem}. Correct this cell.")
+        self.problem = problem
+
+
 class SourceConfidence(StrEnum):
     """How far a figure's source can be trusted; figures below LOW are on no sheet."""
 
@@ -44,9 +52,9 @@ class SheetRow:
 
     def reject(self, column: str, problem: str) -> NoReturn:
         """Raise an error that points at one cell."""
-        where = f"sheet {self.sheet!r}, line {self.number}, column {column!r}"
-        msg = f"{where}: {self.cells[column][:MAX_SHOWN_CELL]!r} {problem}. Correct this cell."
-        raise PriceSheetError(msg)
+        where = f"sheet {self.sheet!r}, line {self.number}"
+        content = self.cells[column][:MAX_SHOWN_CELL]
+        raise CellError(where, f"column {column!r}: {content!r} {problem}")
 
     def text(self, column: str, *, is_optional: bool = False) -> str:
         """Return a cell's text; reject an empty cell and control characters."""

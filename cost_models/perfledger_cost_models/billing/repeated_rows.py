@@ -36,17 +36,17 @@ def without_repeats(rows: Iterable[BillRow]) -> Iterator[BillRow]:
         yield row
     if count_repeated > MAX_REPEATED_SHARE * count_named:
         msg = (
-            f"{count_repeated} of the bill's {count_named} hourly rows repeat another one word for "
-            f"word, resource and period included, the first in line {first_line}: a part was "
-            "exported or joined twice. Remove it."
+            f"{count_repeated} of the bill's {count_named} rows charged by the hour repeat another "
+            "one word for word, resource and period included, the first in line "
+            f"{first_line}: a part was exported or joined twice. Remove it."
         )
         raise BillError(msg)
     for month, contents in sorted(months.items()):
         copies = set(contents.values())
         if len(contents) >= MIN_ROWS and len(copies) == 1 and copies != {1}:
             msg = (
-                f"each of the bill's hourly rows of {month} is there {copies.pop()} times, word "
-                "for word: remove the copies. If they are different resources, export ResourceId "
-                "or join equal rows to one with their sum."
+                f"each of the bill's rows of {month} that are charged by the hour is there "
+                f"{copies.pop()} times, word for word: remove the copies. If they are different "
+                "resources, export ResourceId or join equal rows to one with their sum."
             )
             raise BillError(msg)

@@ -11,7 +11,13 @@ from datetime import date
 from decimal import Decimal
 
 from perfledger.rounding import decimals
-from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, iso_date, read_rows
+from perfledger_cost_models.csv_table import (
+    CellError,
+    PriceSheetError,
+    SheetRow,
+    iso_date,
+    read_rows,
+)
 from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
 from perfledger_cost_models.prices.history_rules import ONE_DAY
@@ -181,8 +187,10 @@ def _read_row(row: SheetRow, checked: _Checked, context: CheckContext) -> None:
             return
         price = read_price(row, layer=context.layer, exchange_rates=context.exchange_rates)
     except PriceSheetError as error:
-        checked.findings.append(_row_finding(row, FindingSeverity.REJECT, READING_RULE, str(error)))
-        checked.rejected.append(_unreadable_row(row, checked.name, str(error)))
+        # Sheet and line stand beside the reason.
+        reason = error.problem if isinstance(error, CellError) else str(error)
+        checked.findings.append(_row_finding(row, FindingSeverity.REJECT, READING_RULE, reason))
+        checked.rejected.append(_unreadable_row(row, checked.name, reason))
         return
     checked.remaining.append(PricedRow(row.number, price))
     if row.cells["confidence"].strip() == REJECTED_CONFIDENCE:

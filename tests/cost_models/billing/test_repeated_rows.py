@@ -38,7 +38,9 @@ def test_rows_of_different_resources_pass_as_they_are():
 def test_a_resources_row_that_is_there_twice_is_a_repeat():
     rows = bill(*resources(4), resources(2)[1])
 
-    with pytest.raises(BillError, match=r"1 of the bill's 5 hourly rows .* first in line 6"):
+    with pytest.raises(
+        BillError, match=r"1 of the bill's 5 rows charged by the hour .* first in line 6"
+    ):
         list(without_repeats(rows))
 
 
@@ -54,7 +56,9 @@ def test_one_repeat_in_a_hundred_rows_is_the_providers():
 def test_a_month_that_is_there_several_times_is_refused(times, count):
     august = {"ChargePeriodStart": "2026-08-01T00:00:00Z"}
 
-    with pytest.raises(BillError, match=f"rows of 2026-08 is there {times} times"):
+    with pytest.raises(
+        BillError, match=f"of 2026-08 that are charged by the hour is there {times} times"
+    ):
         list(without_repeats(bill(*sizes(4), *(sizes(count, **august) * times))))
 
 

@@ -63,7 +63,7 @@ def test_a_row_with_a_bad_cell_is_left_out_with_its_row_and_column(column, cell,
     (rejected,) = check.sheet.rejected
     assert [price.sku for price in check.sheet.prices] == ["p5.48xlarge"]
     assert (rejected.row, check.rejected[0].row) == (3, 3)
-    assert f"sheet 'made-up', line 3, column {column!r}: {cell!r} " in rejected.reason
+    assert rejected.reason.startswith(f"column {column!r}: {cell!r} ")
     assert problem in rejected.reason
 
 
