@@ -82,6 +82,7 @@ class PurchaseOption:
     mode: PurchaseMode
     accelerator: str
     devices: int | None  # committed or bought; None if usage is billed
+    is_size_planned: bool  # the plan gives the devices; else they carry the first year's need
     years: int  # the term of a commitment
     upfront_share: Decimal
     lead_time: str

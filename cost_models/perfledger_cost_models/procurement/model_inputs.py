@@ -50,7 +50,7 @@ def plan_inputs(
         *_conversions(shares, kind),
         _range_input(
             COMMITMENT_UTILIZATION,
-            "commitment utilization, of committed and owned hours",
+            "commitment utilization",
             "share",
             utilization,
         ),
@@ -101,7 +101,11 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
         label = f"{option.accelerator} hours that replace one"
         inputs.append(_range_input(hours_of(option.key), label, "h/h", speed.hours))
     if option.devices is not None:
-        source = "the plan, or enough whole instances to carry the first year's need"
+        source = (
+            "the plan"
+            if option.is_size_planned
+            else "enough whole instances to carry the first year's most likely need"
+        )
         label = f"{option.name}: devices"
         devices = Decimal(option.devices)
         inputs.append(_device_count(f"{option.key}_devices", label, devices, source=source))

@@ -77,6 +77,7 @@ def _option(
         mode=mode,
         accelerator=accelerator,
         devices=_size(planned, figures, need_hours * ratio, count) if is_sized else None,
+        is_size_planned=planned.devices is not None,
         years=0 if terms is None else terms.years,
         upfront_share=Decimal(0) if terms is None else terms.upfront_share,
         lead_time=planned.lead_time,

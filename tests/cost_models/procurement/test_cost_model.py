@@ -16,6 +16,7 @@ RENTED = PurchaseOption(
     where="p5.48xlarge/on_demand",
     mode=PurchaseMode.PAY_AS_YOU_GO,
     accelerator="H100-80GB",
+    is_size_planned=False,
     devices=None,
     years=0,
     upfront_share=Decimal(0),

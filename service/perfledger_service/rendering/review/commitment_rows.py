@@ -17,6 +17,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.rows import whole_usd
 
+_MAX_SOURCE = 500  # characters of a price's source
 _MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes
 
 
@@ -89,7 +90,7 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
     prices = "; ".join(
         f"{number_format.cents(price.usd_per_hour)} an hour of {clean(price.sku)}, "
         f"{price_origin(price.region, price.as_of, is_read_date=price.is_read_date)}, "
-        f"{clean(price.source)}"
+        f"{clean(price.source, limit=_MAX_SOURCE)}"
         for price in metrics.prices
     )
     cents = number_format.cents
@@ -151,9 +152,14 @@ def _best(sweep: CommitmentSweep) -> str:
     text = f"On average {best.devices:,} devices of {name} cost least"
     if best.devices == chosen:
         return f"{text}, which is the number in the options."
+    origin = (
+        "as the plan says"
+        if sweep.option.is_size_planned
+        else "enough for the first year's most likely need"
+    )
     return (
-        f"{text}; the options have {chosen:,}, stated in the plan or filled by the first year's "
-        f"most likely need. These cost {whole_usd(loss)} USD more on average over {YEARS} years, "
+        f"{text}; the options have {chosen:,}, {origin}. "
+        f"These cost {whole_usd(loss)} USD more on average over {YEARS} years, "
         f"because need may grow or shrink. To choose {best.devices:,}, set devices = "
         f"{best.devices} in the plan."
     )

@@ -42,7 +42,9 @@ def first_page(review: Review) -> FirstPage:
         take=f"Recommended: {name}{devices}"
         if review.is_change
         else f"Keep today's option: {name}",
-        why=" ".join(filter(None, (_why(review), other_size_sentence(review)))),
+        why=" ".join(
+            filter(None, (_why(review), other_size_sentence(review), _not_compared(review)))
+        ),
         facts=_facts(review),
         no_switch="No single input within its range."
         if decision.is_clear or review.is_change
@@ -143,6 +145,13 @@ def _why(review: Review) -> str:
         f"in only {chance(best.chance_cheaper)} of futures: a change is recommended only from "
         f"{number_format.whole_share(MIN_CHANCE)} on."
     )
+
+
+def _not_compared(review: Review) -> str:
+    names = "; ".join(clean(each.name) for each in review.model.unpriced)
+    if not names:
+        return ""
+    return f"Not compared, as their cost is unknown (section 4 says why): {names}."
 
 
 def _facts(review: Review) -> tuple[KeyFigure, ...]:

@@ -37,8 +37,14 @@ _USABLE_WIDTH = 0.95
 _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"
 _FORMATS: dict[CellStyle, dict[str, object]] = {
-    CellStyle.PLAIN: {"text_wrap": True, "valign": "top"},
-    CellStyle.HEAD: {"bold": True, "bg_color": "#F3F1EC", "text_wrap": True, "valign": "top"},
+    CellStyle.PLAIN: {"text_wrap": True, "valign": "top", "indent": 1},
+    CellStyle.HEAD: {
+        "bold": True,
+        "bg_color": "#F3F1EC",
+        "text_wrap": True,
+        "valign": "top",
+        "indent": 1,
+    },
     CellStyle.TITLE: {"bold": True, "font_size": 14, "text_wrap": True, "valign": "top"},
     CellStyle.MONEY: {"valign": "top", "num_format": _MONEY},
     CellStyle.USD: {"valign": "top", "num_format": "#,##0"},

@@ -72,6 +72,12 @@ def make_review():
 
 
 @pytest.fixture(scope="session")
+def small_plan():
+    """Return the text of the small plan."""
+    return PLAN
+
+
+@pytest.fixture(scope="session")
 def small(make_review):
     """Return the review of the small plan."""
     return make_review()

@@ -52,7 +52,7 @@ def test_the_prices_of_the_savings_rate_have_their_origin():
     assert rows is not None
     rate = rows[2]
     assert f"55.04 an hour of p5.48xlarge, us-east-1, as of {price.as_of}, " in rate["basis"]
-    assert price.source[:20] in rate["basis"]
+    assert price.source in rate["basis"]
 
 
 def test_without_usage_rates_are_unknown_with_their_reason():
@@ -116,3 +116,18 @@ def test_a_remark_names_the_market_that_is_cheaper(market_usd, expected):
 
     assert expected in market_sentence(remark)
     assert "337,742 USD" in market_sentence(remark)
+
+
+@pytest.mark.parametrize(
+    ("planned", "origin"),
+    [("", "enough for the first year's most likely need"), ("devices = 16\n", "as the plan says")],
+)
+def test_a_number_of_devices_says_where_it_comes_from(make_review, small_plan, planned, origin):
+    option = 'name = "three years"\n'
+    review = make_review(plan=small_plan.replace(option, option + planned))
+    swept_option = next(each for each in review.sweeps if each.option.name == "three years")
+
+    text = sweep_text(replace(review, sweeps=(swept_option,)))
+
+    assert text is not None
+    assert f", {origin}. These cost " in text.sentences[0]

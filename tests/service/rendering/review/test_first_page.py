@@ -130,3 +130,10 @@ def test_the_first_page_says_why_another_number_of_devices_is_not_recommended(ex
     only = replace(sweep, sizes=(chosen,))
     assert "cost least" not in first_page(replace(example, sweeps=(only,))).why
     assert "cost least" not in first_page(replace(small, sweeps=())).why
+
+
+def test_options_without_a_known_cost_are_named_beside_the_recommendation(small, make_review):
+    tpus = make_review('[[option]]\nname = "TPUs, as needed"\nwhere = "tpu-v5p/on_demand"\n')
+
+    assert first_page(tpus).why.endswith("(section 4 says why): TPUs, as needed.")
+    assert "Not compared" not in first_page(small).why
