@@ -19,8 +19,8 @@ from perfledger_baselines.estimation.interleaving import turn_differences
 
 # Fewer turns do not show in which of the first ones a side had not settled (`change_point`).
 FEWEST_TURNS = 12
-# Standard deviation from pair to pair of unchanged code beyond that of its turns, as a log ratio:
-# on a quiet two-core machine .012 to .016 in 333 pairs, without those that differ by 6 % or more.
+# Standard deviation from pair to pair of unchanged code beyond that of its turns, a log ratio. On a
+# quiet two-core machine it is .012 to .016 in 333 pairs, without those that differ by 6 % or more.
 PAIR_SPREAD = 0.015
 # Makes the median distance from the median a standard deviation, for normally distributed values.
 NORMAL_SCALE = 1.4826

@@ -27,18 +27,17 @@ from perfledger_runners.measuring.process_groups import SHARED, Separation, proc
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# At the end of the budget a workload is said to hang, rather than to be cut off, if its pair has
-# lasted this many times as long as the one before, and this many seconds longer: a busy machine
-# makes pairs uneven, and the first one measures longer.
+# How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
+# the budget others are cut off: a busy machine makes pairs uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
 # ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
-# Pairs whose time is kept for the profile of each regression and each faster step: a profile of
+# Pairs whose time is kept for the profile of each regression and each faster step. A profile of
 # both sides takes about as long.
 PROFILE_PAIRS = 2
-# A workload that lost this many of its profiled windows gets no more: hanging ones would take the
-# whole budget, and after a crash the other workloads need a new process.
+# Lost profiled windows after which a workload gets no more. Hanging ones would take the whole
+# budget, and after a crash the other workloads need a new process.
 MAX_LOST_WINDOWS = 2
 
 
