@@ -154,11 +154,14 @@ def receive_progress(
 
 
 def silent_work(engine: Engine, *, now: datetime) -> tuple[QueuedCheck, ...]:
-    """Return the checks to post because their runners send no more progress, once for each."""
+    """Return the checks to post because their runners send no more progress, once for each.
+
+    Unlike progress, no later message may follow, so a post that fails is attempted again.
+    """
     with write_session(engine) as session:
         heads = claim_silent_heads(session, now=now)
         session.commit()
-    return tuple(_post_once(head, now) for head in heads)
+    return tuple(work_at(head, now) for head in heads)
 
 
 def deadline_work(engine: Engine, upload_id: str) -> tuple[QueuedCheck, ...]:
