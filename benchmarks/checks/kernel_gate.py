@@ -26,7 +26,7 @@ from statistics import fmean, median
 from typing import Any, TypeVar
 
 from scratch_repository import busy_loops, commit, git
-from settled_kernels import settled_windows, with_interval
+from settled_kernels import settled_bundle, with_interval
 
 from perfledger.bundle import Bundle
 from perfledger.kernel_times import KernelTimes, StepSeconds, WorkloadKernels
@@ -105,8 +105,8 @@ class WindowPool:
 
     def judge(self, kernels: WorkloadKernels) -> KernelJudgement:
         """Return what a check says of these kernels, in as many of their pairs as it needs."""
-        judged = settled_windows(self.bundle, kernels)
-        (judgement,) = judgement_of(replace(self.bundle, kernels=(judged,))).kernels
+        bundle = settled_bundle(replace(self.bundle, kernels=(kernels,)))
+        (judgement,) = judgement_of(bundle).kernels
         return judgement
 
     def shares(self) -> dict[str, float]:
@@ -274,12 +274,12 @@ def print_table(title: str, pool: WindowPool, *, checks: int, draw: Random) -> N
     """Print false findings, what is found of a planted change, and false alarms of refactorings."""
     unchanged = [pool.judge(pool.resampled(draw)) for _ in range(checks)]
     false = sum(bool(one.findings) for one in unchanged)
-    typical = median(one.detectable or 0.0 for one in unchanged)
+    typical = median(one.largest_change or 0.0 for one in unchanged)
     print(f"\n{title}: {len(pool.steps[0])} pairs, {unchanged[0].families} families tested")
     pairs = decimals(fmean(one.pairs for one in unchanged), 1)
     print(f"findings without a change: {with_interval(false, checks)}")
     print(f"pairs of an unchanged check: {pairs}")
-    print(f"smallest detectable change of a typical family: {decimals(100 * typical, 1)} %")
+    print(f"not ruled out of a typical family: {decimals(100 * typical, 1)} %")
     print("| family | % of the step | 5 % more found |\n|---|---|---|")
     shares = pool.shares()
     rates = {}

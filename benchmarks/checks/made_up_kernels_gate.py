@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from settled_kernels import settled_windows, with_interval
+from settled_kernels import settled_bundle, with_interval
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.kernel_times import KernelTimes, WorkloadKernels
@@ -221,8 +221,8 @@ def print_row(
         factors = factors_of(scenario, shares, draw)
         bundle = bundle_of(scenario, draw)
         windows = windows_of(scenario, shares, factors, noise, draw)
-        judged = windows if is_at_once else settled_windows(bundle, windows)
-        (judgement,) = judgement_of(replace(bundle, kernels=(judged,))).kernels
+        bundle = replace(bundle, kernels=(windows,))
+        (judgement,) = judgement_of(bundle if is_at_once else settled_bundle(bundle)).kernels
         counts["pairs"] += judgement.pairs
         outcomes[judgement.outcome] += 1
         counts["finding"] += is_false_finding(judgement, factors)

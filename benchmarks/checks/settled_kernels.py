@@ -1,18 +1,18 @@
-"""Ends the profiled windows of a check where the product ends them."""
+"""Ends a check where the product needs no more profiled windows."""
 
 from dataclasses import replace
 
 from scipy.stats import binomtest
 
 from perfledger.bundle import Bundle
-from perfledger.kernel_times import WorkloadKernels
 from perfledger.rounding import decimals
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 
 
-def settled_windows(bundle: Bundle, windows: WorkloadKernels) -> WorkloadKernels:
-    """Return the windows of all planned pairs, until `GroupSequentialStopping` needs no more."""
+def settled_bundle(bundle: Bundle) -> Bundle:
+    """Return a check of one workload that ends where `GroupSequentialStopping` needs no windows."""
+    (windows,) = bundle.kernels
     plan = bundle.plan
     rule = GroupSequentialStopping(
         looks=plan.looks,
@@ -26,32 +26,11 @@ def settled_windows(bundle: Bundle, windows: WorkloadKernels) -> WorkloadKernels
         device=bundle.machine.device,
     )
     rule.start([windows.workload])
-    for count, pair in enumerate(match_runs(bundle.runs)[windows.workload], 1):
-        rule.add(*pair)
-        if rule.due_kernels():
-            so_far = first_pairs(windows, count)
-            if rule.look_at_kernels([so_far]):
-                return so_far
-    return windows
-
-
-def first_pairs(windows: WorkloadKernels, count: int) -> WorkloadKernels:
-    return replace(
-        windows,
-        pairs=windows.pairs[:count],
-        base_steps=windows.base_steps[:count],
-        head_steps=windows.head_steps[:count],
-        kernels=tuple(
-            replace(
-                one,
-                base=one.base[:count],
-                head=one.head[:count],
-                base_undisturbed=one.base_undisturbed[:count],
-                head_undisturbed=one.head_undisturbed[:count],
-            )
-            for one in windows.kernels
-        ),
-    )
+    for base, head in match_runs(bundle.runs)[windows.workload]:
+        rule.add(base, head)
+        if rule.due_kernels() and rule.look_at_kernels([windows]):
+            return replace(bundle, runs=tuple(run for run in bundle.runs if run.pair <= base.pair))
+    return bundle
 
 
 def with_interval(count: int, checks: int) -> str:

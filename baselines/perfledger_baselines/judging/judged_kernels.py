@@ -16,10 +16,11 @@ from perfledger_baselines.judging.kernel_judgement import (
 )
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import InterimLooks
+from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
 from perfledger_baselines.significance.kernel_tests import (
     changed_members,
     half_width_at_one_look,
+    largest_change,
     paired_kernel_tests,
     relative_change,
 )
@@ -197,16 +198,17 @@ class KernelTestRule:
 
         Such a family runs in a different share of the steps, or only some of its steps changed. All
         these tests of a check share the alpha of intervals: a false one makes a check undecided,
-        and a missed one makes it green.
+        and a missed one makes it green. For that reason each look has all of their level.
         """
         measured = replace(family, seconds=family.measured_seconds, result=family.measured_result)
         change = next((one for one in (family, measured) if self.is_change(one)), None)
         shows_slower = None if change is None else change.is_slower
         level = self.rule.alpha / (self.tests * max(1, len(family.over_all_steps)))
-        for one in map(self.test, family.over_all_steps):
+        at_look = replace(self, looks=looks_until((), family.result.pairs))
+        for one in map(at_look.test, family.over_all_steps):
             size = abs(relative_change(one.result.mean))
-            is_found = self.is_change(one) or (
-                replace(self, level=level).is_change(one) and size > self.detectable(family)
+            is_found = at_look.is_change(one) or (
+                replace(at_look, level=level).is_change(one) and size > at_look.detectable(family)
             )
             if is_found and one.is_slower is not shows_slower:
                 return one
@@ -245,12 +247,14 @@ class KernelTestRule:
     def figures(self, family: JudgedFamily) -> KernelFigures:
         """Return the figures of a family, changed or not."""
         base = family.seconds.base_seconds
+        estimate = self.estimate(family)
         return KernelFigures(
             family=family.seconds.name,
             base_seconds=base,
             head_seconds=family.seconds.head_seconds,
             base_share=base / self.step_seconds,
-            estimate=self.estimate(family),
+            estimate=estimate,
+            largest_change=None if estimate is None else largest_change(family.result),
         )
 
     def spread_needed(self, family: JudgedFamily, *, among: int) -> float:

@@ -232,7 +232,9 @@ def _judge(
         ),
     )
     outcome, decisive, doubt = _outcome(workload, shift, shared)
+    tested = tuple(map(shared.figures, workload.tested))
     detectable = [shared.detectable(one) for one in workload.tested]
+    largest = [one.largest_change for one in tested if one.largest_change is not None]
     judgement = KernelJudgement(
         workload=workload.name,
         outcome=outcome,
@@ -241,8 +243,9 @@ def _judge(
         families=len(workload.tested),
         step_seconds=workload.step_seconds,
         findings=findings,
-        tested=tuple(map(shared.figures, workload.tested)),
+        tested=tested,
         detectable=median(detectable) if detectable else None,
+        largest_change=median(largest) if largest else None,
         step_detectable=step_detectable,
         common_change=workload.common_change,
         moved_bounds=_moved_bounds(workload, shift),

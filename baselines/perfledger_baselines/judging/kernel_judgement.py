@@ -6,12 +6,9 @@ from typing import assert_never
 
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 
-# Relative, and as a share of the step. Further windows are worth their time while they could find
-# a change of a tested family that is smaller than both: 5 % of a family of 2 % of the step.
+# Relative, and as a share of the step. Further windows are worth their time while a family may have
+# changed by more than both: 5 % of a family of 2 % of the step.
 TARGET_CHANGE, TARGET_STEP_SHARE = 0.05, 0.001
-# Share of the tested families that must be known so well. A few are always far noisier: made-up
-# checks that waited for the noisiest took 11.5 of 12 pairs, and with this share take 8.
-SETTLED_SHARE = 0.75
 # The name of several families as one finding.
 TOGETHER = "kernels that were added, removed or replaced"
 
@@ -67,7 +64,8 @@ class KernelFinding:
 class KernelFigures:
     """A tested family of kernels, in seconds of a step and as a share of base's step.
 
-    `estimate` is None for what is new or gone.
+    `estimate` and `largest_change`, the largest relative change that the pairs do not rule out, are
+    None for what is new or gone.
     """
 
     family: str
@@ -75,14 +73,15 @@ class KernelFigures:
     head_seconds: float
     base_share: float
     estimate: EffectEstimate | None
+    largest_change: float | None
 
     @property
-    def is_precise(self) -> bool:
-        """Return whether its pairs find all that its windows are meant to find."""
-        if self.estimate is None:
+    def is_known(self) -> bool:
+        """Return whether the changes that its windows are meant to find are ruled out."""
+        largest = self.largest_change
+        if largest is None:
             return True  # it is new or gone
-        detectable = self.estimate.smallest_detectable
-        return detectable <= TARGET_CHANGE or detectable * self.base_share <= TARGET_STEP_SHARE
+        return largest <= TARGET_CHANGE or largest * self.base_share <= TARGET_STEP_SHARE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +89,10 @@ class KernelJudgement:
     """What is known of the kernels of one workload.
 
     `findings` are the largest first, and `tested` are all tested families, the longest first.
-    `detectable` is the relative change that these pairs find in a typical one; None if none was
-    tested. `estimate` is that of the first alarm, or of the largest proven gain if it improved,
-    else of all tested kernels together. `step_detectable` is the smallest change that the step's
+    In a typical one, `detectable` is the relative change that these pairs find, and
+    `largest_change` the largest that they do not rule out; both are None if none was tested.
+    `estimate` is that of the first alarm, or of the largest proven gain if it improved, else of all
+    tested kernels together. `step_detectable` is the smallest change that the step's
     own timing finds. `common_change` is the relative change that most kernels share; None if none
     is certain.
     """
@@ -106,6 +106,7 @@ class KernelJudgement:
     findings: tuple[KernelFinding, ...] = ()
     tested: tuple[KernelFigures, ...] = ()
     detectable: float | None = None
+    largest_change: float | None = None
     step_detectable: float | None = None
     common_change: float | None = None
     moved_bounds: tuple[float, float] | None = None
@@ -116,8 +117,8 @@ class KernelJudgement:
     def is_settled(self) -> bool:
         """Return whether further windows would hardly tell more.
 
-        Windows that were lost are not recorded again. Without a regression most families must be
-        known well enough: unchanged within the margin is far from unchanged.
+        Windows that were lost are not recorded again. Without a regression every family must be
+        found or known well enough: unchanged within the margin is far from unchanged.
         """
         match self.outcome:
             case Outcome.REGRESSED | Outcome.NOT_MEASURED:
@@ -125,8 +126,8 @@ class KernelJudgement:
             case Outcome.UNDECIDED:
                 return False
             case Outcome.IMPROVED | Outcome.UNCHANGED:
-                precise = sum(each.is_precise for each in self.tested)
-                return precise >= SETTLED_SHARE * len(self.tested)
+                changed = {each.family for each in self.findings if each.is_proven}
+                return all(each.is_known or each.family in changed for each in self.tested)
             case _ as unreachable:
                 assert_never(unreachable)
 

@@ -97,12 +97,11 @@ def _common_sentence(change: float) -> str:
 
 
 def _quiet(judgement: KernelJudgement) -> str:
-    if judgement.detectable is None:
+    if judgement.largest_change is None:
         return "no kernel takes long enough for a test"
-    change = percentage(judgement.detectable)
+    change = percentage(judgement.largest_change)
     return (
-        f"none of {judgement.families} kernel families changed: a change of {change} of a typical "
-        "one would be detected"
+        f"none of {judgement.families} kernel families changed, a typical one by less than {change}"
     )
 
 

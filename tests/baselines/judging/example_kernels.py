@@ -112,23 +112,3 @@ def judge(*workloads, level=0.01, pairs=PAIRS, wait_share=0.0, **options):
 
 def gone(one):
     return on_head(one, scaled(one.head, 0.0), head_count=0.0)
-
-
-def first_pairs(windows, count):
-    """Return the workload with the windows of its first pairs."""
-    return replace(
-        windows,
-        pairs=windows.pairs[:count],
-        base_steps=windows.base_steps[:count],
-        head_steps=windows.head_steps[:count],
-        kernels=tuple(
-            replace(
-                one,
-                base=one.base[:count],
-                head=one.head[:count],
-                base_undisturbed=one.base_undisturbed[:count],
-                head_undisturbed=one.head_undisturbed[:count],
-            )
-            for one in windows.kernels
-        ),
-    )

@@ -51,7 +51,7 @@ def test_only_an_improvement_that_hides_a_loss_is_a_warning(outcome, changes, is
     assert judgement.is_warning is is_warning
 
 
-def figures(detectable, *, share=0.1):
+def figures(largest_change, *, share=0.1):
     estimate = EffectEstimate(
         base=1.0,
         head=1.0,
@@ -62,10 +62,15 @@ def figures(detectable, *, share=0.1):
         narrow_high=0.01,
         pairs=6,
         p_value=1.0,
-        smallest_detectable=detectable,
+        smallest_detectable=0.2,
     )
     return KernelFigures(
-        family="aten::mm", base_seconds=1.0, head_seconds=1.0, base_share=share, estimate=estimate
+        family="aten::mm",
+        base_seconds=1.0,
+        head_seconds=1.0,
+        base_share=share,
+        estimate=estimate,
+        largest_change=largest_change,
     )
 
 
@@ -73,21 +78,21 @@ ROUGH = figures(1.01 * TARGET_CHANGE)
 
 
 @pytest.mark.parametrize(
-    ("one", "is_precise"),
+    ("one", "is_known"),
     [
         (figures(TARGET_CHANGE), True),
         (ROUGH, False),
         (figures(0.2, share=TARGET_STEP_SHARE / 0.2), True),
         (figures(0.2, share=1.01 * TARGET_STEP_SHARE / 0.2), False),
-        (replace(ROUGH, estimate=None), True),
+        (replace(ROUGH, estimate=None, largest_change=None), True),
     ],
 )
-def test_a_family_is_known_well_enough_by_its_own_time_or_by_the_step(one, is_precise):
-    assert one.is_precise is is_precise
+def test_a_family_is_known_well_enough_by_its_own_time_or_by_the_step(one, is_known):
+    assert one.is_known is is_known
 
 
 @pytest.mark.parametrize(
-    ("outcome", "of_precise", "of_rough"),
+    ("outcome", "of_known", "of_rough"),
     [
         (Outcome.REGRESSED, True, True),
         (Outcome.NOT_MEASURED, True, True),
@@ -96,9 +101,11 @@ def test_a_family_is_known_well_enough_by_its_own_time_or_by_the_step(one, is_pr
         (Outcome.UNCHANGED, True, False),
     ],
 )
-def test_more_windows_are_recorded_unless_they_would_tell_nothing(outcome, of_precise, of_rough):
+def test_more_windows_are_recorded_unless_they_would_tell_nothing(outcome, of_known, of_rough):
     judgement = KernelJudgement(workload="w", outcome=outcome, reason="", tested=(figures(0.01),))
+    one_rough = replace(judgement, tested=(*judgement.tested * 9, ROUGH))
 
-    assert judgement.is_settled is of_precise
-    assert replace(judgement, tested=(*judgement.tested * 3, ROUGH)).is_settled is of_precise
-    assert replace(judgement, tested=(*judgement.tested * 2, ROUGH)).is_settled is of_rough
+    assert judgement.is_settled is of_known
+    assert one_rough.is_settled is of_rough
+    assert replace(one_rough, findings=(SLOWER,)).is_settled is of_known  # it was found
+    assert replace(one_rough, findings=(replace(SLOWER, is_proven=False),)).is_settled is of_rough

@@ -191,7 +191,12 @@ def test_a_family_has_a_verdict_by_the_metric_of_its_history(build):
 def test_only_what_a_family_surely_lost_or_gained_itself_is_a_change_of_it(changes, outcome):
     finding = replace(SLOWER, **{"family": "aten::gelu", **changes})
     figures = KernelFigures(
-        family="aten::gelu", base_seconds=1.0, head_seconds=1.1, base_share=0.1, estimate=None
+        family="aten::gelu",
+        base_seconds=1.0,
+        head_seconds=1.1,
+        base_share=0.1,
+        estimate=None,
+        largest_change=None,
     )
     judgement = KernelJudgement(
         workload="m:f",
@@ -208,7 +213,12 @@ def test_of_families_that_share_a_history_none_answers_for_it():
     template = "gemm<" + "x" * MAX_FAMILY_NAME
     figures = [
         KernelFigures(
-            family=name, base_seconds=1.0, head_seconds=1.1, base_share=0.1, estimate=None
+            family=name,
+            base_seconds=1.0,
+            head_seconds=1.1,
+            base_share=0.1,
+            estimate=None,
+            largest_change=None,
         )
         for name in (f"{template}1>", "aten::add", f"{template}2>")
     ]

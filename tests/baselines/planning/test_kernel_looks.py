@@ -9,18 +9,18 @@ from perfledger.metrics import KERNELS, STEP_TIME
 from perfledger.records import CoreTimes, Device
 from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.verdict import Outcome
-from tests.baselines.judging.example_kernels import SHARES, first_pairs, slower, workload
+from tests.baselines.judging.example_kernels import SHARES, slower, workload
 from tests.baselines.planning.test_stopping import EQUAL, feed, started
 
 KERNELS_RULE = {"kernel_pairs": 12, "kernel_alpha": 0.01, "looks": range(4, 13)}
 
 
-def windows_until(pairs, *, noise=0.002, seed=3, **changes):
-    """Return the first windows of a step whose kernels are so noisy, and changed on head."""
+def windows_of(*, noise=0.002, seed=3, **changes):
+    """Return the windows of a step whose kernels are so noisy, and changed on head."""
     windows = workload(seed, noise=noise, name="m:f")
     for family, factor in changes.items():
         windows = slower(windows, family, factor)
-    return first_pairs(windows, pairs)
+    return windows
 
 
 def looks_at(build, rule, pairs, **values):
@@ -28,7 +28,7 @@ def looks_at(build, rule, pairs, **values):
     settled_at = None
     for number, (base, head) in enumerate(build.pairs("m:f", step_time_p50=EQUAL * 2)[:pairs], 1):
         rule.add(base, head)
-        if rule.due_kernels() and rule.look_at_kernels([windows_until(number, **values)]):
+        if rule.due_kernels() and rule.look_at_kernels([windows_of(**values)]):
             settled_at = settled_at or number
     return settled_at
 
@@ -65,7 +65,7 @@ def test_kernels_are_looked_at_once_at_each_planned_number_of_pairs(build):
         rule.add(base, head)
         if rule.due_kernels():
             due.append((number, rule.due_kernels()))
-            rule.look_at_kernels([windows_until(number, **noisy)])
+            rule.look_at_kernels([windows_of(**noisy)])
         assert rule.due_kernels() == frozenset()
 
     assert due == [(6, {"m:f"}), (8, {"m:f"})]
@@ -78,7 +78,7 @@ def test_the_rule_settles_what_the_bundle_will_say(build):
         {"m:f": {"step_time_p50": EQUAL[:6]}},
         plan=build.plan(alpha=0.05, looks=tuple(range(4, 13)), kernel_pairs=12, kernel_share=0.2),
         metrics=(STEP_TIME, KERNELS),
-        kernels=(windows_until(6, noise=0.002, seed=5),),
+        kernels=(windows_of(noise=0.002, seed=5),),
     )
 
     (judgement,) = judgement_of(bundle).kernels
@@ -91,7 +91,7 @@ def test_the_rule_settles_what_the_bundle_will_say(build):
 def test_time_outside_kernels_settles_nothing_on_a_device_that_others_may_use(build, device):
     """Kernels are a hundredth of the step: what is small beside it is large beside them."""
     small = {name: share / 100 for name, share in SHARES.items()}
-    windows = first_pairs(workload(3, noise=0.01, name="m:f", shares=small), 6)
+    windows = workload(3, noise=0.01, name="m:f", shares=small)
     rule = started("m:f", **KERNELS_RULE, device=device)
     for base, head in build.pairs("m:f", step_time_p50=EQUAL)[:6]:
         waits = CoreTimes(elapsed_s=(1.0,), queued_s=(0.0,), helpers_s=(0.0,))

@@ -107,6 +107,7 @@ def _kernels(judgement: KernelJudgement) -> Record:
         judgement,
         *names,
         "detectable",
+        "largest_change",
         "step_detectable",
         "common_change",
         "moved_bounds",

@@ -33,7 +33,12 @@ ESTIMATE = EffectEstimate(
 
 def figures(family, *, estimate=ESTIMATE, base=1e-4):
     return KernelFigures(
-        family=family, base_seconds=base, head_seconds=1.06e-4, base_share=0.02, estimate=estimate
+        family=family,
+        base_seconds=base,
+        head_seconds=1.06e-4,
+        base_share=0.02,
+        estimate=estimate,
+        largest_change=None if estimate is None else 0.08,
     )
 
 
