@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
+import numpy as np
 from scipy.special import stdtrit
 
 from perfledger.bundle import Bundle
@@ -93,5 +94,5 @@ def _lower_bound(values: Sequence[float], level: float) -> float:
     """Return the one-sided Student's t bound of the mean; minus infinity for too few values."""
     if len(values) < MIN_PAIRS:
         return -math.inf
-    error = stdev(values) / math.sqrt(len(values))
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return fmean(values) + float(stdtrit(len(values) - 1, level)) * error
