@@ -22,6 +22,7 @@ from perfledger_baselines.history.detection.description_length import (
 )
 from perfledger_baselines.history.detection.first_level import MIN_LEVEL, first_level_shift
 from perfledger_baselines.history.detection.observations import Observations
+from perfledger_baselines.history.detection.repeated_ends import is_repeated_end
 from perfledger_baselines.history.detection.time_cycles import CycleBasis, TimedCycle, is_likely
 from perfledger_baselines.history.detection.unequal_spreads import without_chance_shifts
 from perfledger_baselines.history.detection.variance_changes import (
@@ -248,6 +249,7 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         stable = remove_transients(row, floor=float(floors[number]))
         kept_places = np.searchsorted(stable.places, noise_places).tolist()
         stable = replace(stable, row=without_chance_shifts(stable.row, kept_places))
+        stable = _without_repeated_end(stable, row)
         two_states = states.get(number)
         if two_states is not None:
             stable = _with_wider_places(stable, levels[number], two_states)
@@ -260,6 +262,21 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
             variance_changes=variance_changes[number],
             share_shifts=find_share_shifts(two_states.is_upper) if two_states else (),
         )
+
+
+def _without_repeated_end(stable: StableRow, row: SearchedRow) -> StableRow:
+    """Return the row without a last shift that may be an excursion as the series had before.
+
+    What is short enough for an excursion has not come back yet; `row` still has the earlier ones.
+    """
+    shifts = stable.row.shifts
+    if not shifts or len(stable.places) - shifts[-1].place > MAX_EXCURSION:
+        return stable
+    levels = row.levels - row.slope * np.arange(len(row.levels))
+    start = int(stable.places[shifts[-2].place]) if len(shifts) > 1 else 0
+    if not is_repeated_end(levels, int(stable.places[shifts[-1].place]), start=start):
+        return stable
+    return replace(stable, row=replace(stable.row, shifts=shifts[:-1]))
 
 
 def _without_cycle(
