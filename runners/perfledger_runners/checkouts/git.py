@@ -77,4 +77,10 @@ def git(
 
 def _environment() -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
-    return variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}
+    return variables | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+        "GIT_LITERAL_PATHSPECS": "1",
+        # What `git replace` puts in an object's place is known to this clone alone.
+        "GIT_NO_REPLACE_OBJECTS": "1",
+    }

@@ -36,3 +36,11 @@ def test_colours_of_the_users_settings_are_in_no_answer(theirs, name):
 
     assert git(theirs.root, "grep", "-lz", "-e", "2", "HEAD") == b"HEAD:a.txt\0"
     assert b"\x1b" not in git(theirs.root, "diff", first, second)
+
+
+def test_an_object_that_the_clone_replaces_is_read_as_it_was_committed(theirs):
+    theirs.commit("slow", a="slow")
+    theirs.write("b.txt", "fast")
+    theirs.git("replace", "HEAD:a.txt", theirs.git("hash-object", "-w", "b.txt"))
+
+    assert git(theirs.root, "show", "HEAD:a.txt") == b"slow"
