@@ -69,7 +69,7 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
     """List the workloads below `request.root`; the request's command is ignored.
 
     A file that kills or hangs its child does not affect the others: the files are then imported one
-    by one, each in its own child.
+    by one, each in its own child. What the budget keeps from that has the first child's reason.
     """
     listing = _Listing()
     death = _list(harness, request, listing)
@@ -79,13 +79,19 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
         return listing.discovery()
     without_files = replace(request, suite=BenchmarkSuite.PERFLEDGER, paths=())
     files = () if _list(harness, without_files, _Listing()) else _source_paths(request)
-    if not files:
-        listing.broken.append(death)
+    if len(files) <= 1:
+        listing.broken.append(replace(death, path=files[0]) if files else death)
         return listing.discovery()
     notes = listing.notes
     listing = _Listing(facts=listing.facts)
     for file in files:
         listing.add_path(harness, request, file)
+    listing.broken = [
+        replace(each, reason=death.reason, detail=f"{death.detail}; alone: {each.detail}")
+        if each.reason is FailureReason.BUDGET
+        else each
+        for each in listing.broken
+    ]
     return replace(listing.discovery(), notes=tuple(notes))
 
 

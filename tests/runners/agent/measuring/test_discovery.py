@@ -6,6 +6,7 @@ from perfledger.package_code import SourcePackage
 from perfledger.protocol import Command
 from perfledger.records import FailureReason, Framework
 from perfledger_runners.children.harness import prepare_harness
+from perfledger_runners.children.protocol_parser import failed_message
 from perfledger_runners.measuring.discovery import discover
 
 pytestmark = pytest.mark.slow
@@ -101,6 +102,40 @@ def test_a_file_that_hangs_costs_the_others_nothing(
         ("benchmarks/hangs.py", FailureReason.HUNG)
     ]
     assert len(discovery.workloads) == 1
+
+
+def test_a_single_file_that_kills_its_process_is_imported_once(discover_in, tmp_path):
+    discovery = discover_in(
+        bad=f"import os\nopen({str(tmp_path / 'imports')!r}, 'a').write('.')\nos._exit(5)\n"
+    )
+
+    (broken,) = discovery.broken
+    assert broken.path == "benchmarks/bad.py"
+    assert "exit status 5" in broken.detail
+    assert (tmp_path / "imports").read_text() == "."
+
+
+def test_files_that_the_budget_leaves_out_have_the_first_childs_reason(
+    harness, write_benchmarks, request_for, tmp_path, monkeypatch
+):
+    root = write_benchmarks(tmp_path / "checkout", good=ONE, hangs=ONE)
+    faults = iter(
+        ((FailureReason.HUNG, "it hung"), None, *[(FailureReason.BUDGET, "too late")] * 2)
+    )
+
+    def answers(_harness, _request):
+        fault = next(faults)
+        if fault is not None:
+            yield failed_message("", *fault)
+
+    monkeypatch.setattr("perfledger_runners.measuring.discovery.run_child", answers)
+
+    discovery = discover(harness, request_for(root, command=Command.LIST))
+
+    assert [(each.path, each.reason, each.detail) for each in discovery.broken] == [
+        (f"benchmarks/{name}.py", FailureReason.HUNG, "it hung; alone: too late")
+        for name in ("good", "hangs")
+    ]
 
 
 def test_a_folder_that_is_not_there_is_missing(harness, request_for, tmp_path):
