@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from io import IOBase
-from types import FunctionType, MethodType, SimpleNamespace
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from perfledger.failure_reason import UnmeasurableError
@@ -26,6 +26,7 @@ from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState
 # time than making it.
 MAX_EXAMINED = 100_000
 ARRAY_COST = 20
+MAX_ATTRIBUTES = 100  # of an object of a class
 MAX_TEXT = 100  # of an answer
 MAX_NUMBER = 3.4e38  # a reading's limit; NaN is not below it either
 
@@ -204,11 +205,29 @@ def _is_unfinished(leaf: object) -> bool:
     is_torch_future = callable(getattr(leaf, "done", None)) and callable(
         getattr(leaf, "wait", None)
     )
+    # torch.distributed's, of an operation with async_op=True
+    is_handle = all(callable(getattr(leaf, name, None)) for name in ("is_completed", "wait"))
     # multiprocessing's AsyncResult
     is_pending = all(callable(getattr(leaf, name, None)) for name in ("ready", "get", "wait"))
     is_awaited = inspect.isawaitable(leaf) or inspect.isasyncgen(leaf)
-    is_begun = is_awaited or is_future or is_torch_future or is_pending
-    return is_begun or _is_plan(leaf) or _is_lazy(leaf)
+    is_begun = is_awaited or is_future or is_torch_future or is_handle or is_pending
+    return is_begun or _is_plan(leaf) or _is_lazy(leaf) or _holds_unbegun(leaf)
+
+
+def _holds_unbegun(leaf: Foreign) -> bool:
+    """Return whether an object of a class keeps a generator or coroutine that has not begun.
+
+    What has begun may be its source of data, such as a trainer's.
+    """
+    attributes = getattr(leaf, "__dict__", None)
+    if not isinstance(attributes, dict) or isinstance(leaf, type | ModuleType):
+        return False
+    values = itertools.islice(cast("dict[str, object]", attributes).values(), MAX_ATTRIBUTES)
+    return any(
+        (inspect.isgenerator(each) and inspect.getgeneratorstate(each) == inspect.GEN_CREATED)
+        or (inspect.iscoroutine(each) and inspect.getcoroutinestate(each) == inspect.CORO_CREATED)
+        for each in values
+    )
 
 
 def _is_plan(leaf: object) -> bool:

@@ -176,9 +176,50 @@ class AsyncResult:
         return None
 
 
-@pytest.mark.parametrize("result", [DaskLike(), [LazyFrame()], AsyncResult()])
+class CollectiveHandle:
+    """What torch.distributed returns with async_op=True."""
+
+    def is_completed(self):
+        return False
+
+    def wait(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    "result", [DaskLike(), [LazyFrame()], AsyncResult(), {"reduced": CollectiveHandle()}]
+)
 def test_work_that_is_only_described_or_begun_is_not_ready(result):
     assert result_state(result) is ResultState.NOT_READY
+
+
+class Holder:
+    """An object of a user's class."""
+
+    def __init__(self, rows):
+        self.name, self.rows = "rows", rows
+
+
+BEGUN = generator()
+next(BEGUN)
+
+
+def test_an_object_whose_generator_has_not_begun_is_not_ready():
+    unawaited = coroutine()
+
+    assert result_state(Holder(generator())) is ResultState.NOT_READY
+    assert result_state([1.0, Holder(unawaited)]) is ResultState.NOT_READY
+    unawaited.close()
+
+
+@pytest.mark.parametrize("rows", [BEGUN, iter([1.0]), [generator], {"rows": 1.0}, None, open])
+def test_an_object_may_keep_what_has_begun_or_is_no_generator(rows):
+    assert result_state(Holder(rows)) is ResultState.UNKNOWN
+
+
+@pytest.mark.parametrize("result", [Holder, math])
+def test_a_class_and_a_module_keep_nothing(result):
+    assert result_state(result) is ResultState.UNKNOWN
 
 
 def test_a_generator_goes_on_after_it_was_examined():
