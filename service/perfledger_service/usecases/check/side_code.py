@@ -8,11 +8,13 @@ from pathlib import Path
 from shutil import which
 from time import time
 
+from perfledger.package_code import SourcePackage
 from perfledger.protocol import ChildRequest
 from perfledger.records import Side
 from perfledger_runners.checkouts.compiled_code import has_same_code
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import (
+    MAX_TRACKED,
     SourceTree,
     changed_dependencies,
     first_few,
@@ -214,7 +216,10 @@ def pair_code(
     dependencies = changed_dependencies(base.tree, head.tree)
     installed = dependencies if settings.build else head.inputs.dependencies
     return SideCode(
-        requests={side: code.request for side, code in sides.items()},
+        requests={
+            side: _recording(code.request, sides[side.facing].request)
+            for side, code in sides.items()
+        },
         origin=CodeOriginCheck(
             base=base.tree,
             head=head.tree,
@@ -232,6 +237,16 @@ def pair_code(
             *_python_notes(base.tree, head.tree),
         ),
     )
+
+
+def _recording(request: ChildRequest, facing: ChildRequest) -> ChildRequest:
+    """Return a side's request, so that packages which only the facing side has are recorded too.
+
+    Where a side lacks one, an installed copy may run in its place.
+    """
+    names = {package.name for package in request.packages}
+    missing = (SourcePackage(each.name) for each in facing.packages if each.name not in names)
+    return replace(request, packages=(*request.packages, *missing)[:MAX_TRACKED])
 
 
 def check_locked(

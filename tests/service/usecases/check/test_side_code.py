@@ -385,3 +385,16 @@ def test_a_change_of_pythons_version_is_named_as_not_measured(project):
         ".python-version changed, but both sides ran with the same Python: another version was not "
         "measured"
     )
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_package_that_head_removes_does_not_run_from_its_copy(project):
+    mine = project()
+    mine.change("python/mypkg/late.py", WORK.format(5), WORK.format(10))
+    mine.git("rm", "-rq", "python/mypkg")
+    mine.commit()
+    mine.install_copy()
+    runs, (failure, *_), _ = mine.measure()
+    assert loaded(runs, Side.BASE).is_own
+    assert failure.why is FailureReason.WRONG_CODE
+    assert f"the installed copy of mypkg at {mine.site}/mypkg ran" in failure.detail
