@@ -32,6 +32,9 @@ class CompiledModule:
 class LoadedPackage:
     """A package of the repository, or a shared library, as one process has loaded it.
 
+    A file in a cache that it has loaded, or that its last step has read, has a `name` with its
+    suffix. A module's `digest` is that of its content; what was read has none.
+
     `is_own` says that all of it came from the side's checkout or from the environment that was
     built for the side. `folder` is below the checkout if `is_own` and it lies there.
     """

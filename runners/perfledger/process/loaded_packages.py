@@ -24,9 +24,11 @@ MAPPED_FILES = Path("/proc/self/maps")  # Linux: shared objects that are loaded 
 COMPILED_SUFFIXES = (*EXTENSION_SUFFIXES, ".so")
 SHARED_OBJECT = re.compile(r"/.*\.so(\.\d+)*$")
 TORCH_EXTENSIONS = "torch.utils.cpp_extension"
-# Folders of a cache whose libraries are not the repository's: uv's packages, downloaded kernels,
-# and what compilers of torch and Triton keep by the content of its source.
-FOREIGN_CACHES = re.compile(r"archive-v\d+|huggingface|\.?triton|torchinductor_.*")
+# Folders of a cache whose files are not the repository's: uv's packages, what compilers of torch
+# and Triton keep by the content of its source, and the harness's own. Libraries of downloaded
+# kernels are not either.
+FOREIGN_CACHES = re.compile(r"archive-v\d+|\.?triton|torchinductor_.*|perfledger(-.*)?")
+DOWNLOADS = "huggingface"
 MAX_CACHED_BYTES = 2**26  # a library that a package compiles for itself is smaller
 MAX_CACHED_LIBRARIES = 50
 
@@ -52,8 +54,8 @@ class PackageRecorder:
     ) -> None:
         self._names = {package.name for package in packages}
         self._caches = cache_folders(os.environ) if caches is None else caches
-        self._own_folders = [Path(os.path.realpath(folder)) for folder in own_folders]
-        self._watched = [*self._own_folders, Path(os.path.realpath(repository))]
+        self.own_folders = [Path(os.path.realpath(folder)) for folder in own_folders]
+        self._watched = [*self.own_folders, Path(os.path.realpath(repository))]
         real = [Path(os.path.realpath(prefix)) for prefix in prefixes]
         self._installed = [prefix for prefix in real if prefix not in self._watched]
         self._mapped_files = mapped_files
@@ -72,7 +74,25 @@ class PackageRecorder:
         package_paths = {each.path for package in packages for each in package.compiled}
         libraries = [path for path in mapped if self._relative(Path(path)) not in package_paths]
         packages += self._libraries(libraries, _torch_extensions(modules))
+        packages += self._cached_modules(modules, packages)
         return tuple(packages)[:MAX_PACKAGES]
+
+    def _cached_modules(
+        self, modules: Mapping[str, object], packages: Iterable[LoadedPackage]
+    ) -> Iterator[LoadedPackage]:
+        """Yield the files of Python code that a package has copied into a cache, by their names."""
+        names = {package.name for package in packages}
+        foreign = [*self._installed, *self.own_folders]
+        for module in tuple(modules.values()):
+            path = module_file(module)
+            if path is None or not path.endswith(".py") or Path(path).name in names:
+                continue
+            if is_in_cache(path, self._caches, foreign) and (digest := self._digest(path)):
+                name, folder = Path(path).name, str(Path(path).parent)
+                names.add(name)
+                yield LoadedPackage(
+                    name=name, folder=folder, is_own=False, modules=1, digest=digest
+                )
 
     def _package_of(self, module: str) -> str | None:
         """Return the longest of the packages' names that contains the module."""
@@ -130,7 +150,8 @@ class PackageRecorder:
         )
 
     def _is_cached(self, path: str) -> bool:
-        return is_in_cache(path, self._caches, self._installed)
+        is_downloaded = DOWNLOADS in Path(path).parts
+        return not is_downloaded and is_in_cache(path, self._caches, self._installed)
 
     def _compiled_modules(self, paths: Iterable[str]) -> Iterator[CompiledModule]:
         for path in paths:
@@ -151,12 +172,12 @@ class PackageRecorder:
 
     def _is_own(self, path: str) -> bool:
         real = Path(os.path.realpath(path))
-        return any(real.is_relative_to(folder) for folder in self._own_folders)
+        return any(real.is_relative_to(folder) for folder in self.own_folders)
 
     def _relative(self, path: Path) -> str:
         """Return a path below the checkout relative to it, so that it is the same on both sides."""
         real = Path(os.path.realpath(path))
-        checkout = self._own_folders[0]
+        checkout = self.own_folders[0]
         return str(real.relative_to(checkout) if real.is_relative_to(checkout) else real)
 
     def _digest(self, path: str) -> str:
@@ -184,8 +205,14 @@ def cache_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(Path(os.path.realpath(each)) for each in folders if Path(each).is_absolute())
 
 
-def is_in_cache(path: str, caches: Iterable[Path], installed: Iterable[Path]) -> bool:
-    """Return whether a compiled file lies in a cache, and is neither installed nor very large."""
+def is_in_cache(
+    path: str,
+    caches: Iterable[Path],
+    installed: Iterable[Path],
+    *,
+    is_any_size: bool = False,
+) -> bool:
+    """Return whether a file lies in a cache, and is not installed, nor larger than a library."""
     real = Path(os.path.realpath(path))
     if not any(real.is_relative_to(folder) for folder in caches):
         return False
@@ -194,7 +221,7 @@ def is_in_cache(path: str, caches: Iterable[Path], installed: Iterable[Path]) ->
     if any(part in INSTALL_FOLDERS or FOREIGN_CACHES.fullmatch(part) for part in real.parts):
         return False
     with suppress(OSError):
-        return real.stat().st_size <= MAX_CACHED_BYTES
+        return is_any_size or real.stat().st_size <= MAX_CACHED_BYTES
     return False
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from statistics import median
+from time import monotonic, time
 
 from perfledger.failure_reason import detail_of
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
@@ -33,6 +34,7 @@ from perfledger.process.command_context import (
     trace_folder,
     turn_of,
 )
+from perfledger.process.programs.cached_reads import CachedReads
 from perfledger.process.programs.watch import ProgramWatch
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
@@ -71,12 +73,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         peaks = _Peaks(set_up, meter)
         results = _Results(bound.workload)
-        programs = ProgramWatch(
-            root=context.root,
-            repository=Path(context.request.repository),
-            packages=context.request.packages,
-            environment=context.request.environment,
-        )
+        last_step = _LastStepWatch(context)
         windows: list[Fields] = []
 
         def run_fields(sampled: StepSamples) -> Fields:
@@ -86,7 +83,6 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             # Of several ranks only this one's are known, and memory may grow in another.
             is_one = context.link is None
             record = compiled() if is_one else None
-            copies = programs.copies()  # before the files of loaded modules are read
             return {
                 "started_at": started_at,
                 "samples": _samples(sampled, largest_peak(peaks.first(), context.link), device),
@@ -100,10 +96,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 # Ranks use the first devices, one each.
                 "device_places": meter.device_places() if is_one else (),
                 "rank_times_s": sampled.rank_times_s,
-                "packages": (
-                    *map(asdict, context.recorder.record(sys.modules)),
-                    *map(asdict, copies),
-                ),
+                "packages": last_step.packages(is_prepared=sampled.is_prepared),
                 "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),
                 "memory": asdict(sampled.memory if is_one else MemoryReadings()),
                 "compiled": None if record is None else asdict(record),
@@ -124,7 +117,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             after_step=channel.leave_if_forked,
             turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
-            before_last=programs.watch,
+            before_last=last_step.watch,
             on_sampled=end_run,
             in_use_bytes=meter.in_use_bytes,
         )
@@ -166,6 +159,41 @@ def record_windows(
     if traced is None:
         return {"reason": NO_PROFILER_REASON}
     return {"tool": traced.tool, "traces": [*map(str, (traced.trace, *traced.repeats))]}
+
+
+class _LastStepWatch:
+    """A watch over the last step: the programs that it starts, and the files that it reads."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self._recorder = context.recorder
+        self._programs = ProgramWatch(
+            root=context.root,
+            repository=Path(context.request.repository),
+            packages=context.request.packages,
+            environment=context.request.environment,
+        )
+        self._reads = CachedReads(
+            own_folders=context.recorder.own_folders,
+            began=time() - (monotonic() - context.began),
+        )
+
+    def watch(self) -> None:
+        """Begin, right before the last step."""
+        self._programs.watch()
+        self._reads.watch()
+
+    def packages(self, *, is_prepared: bool) -> tuple[Fields, ...]:
+        """Return the loaded packages, then copies and files, and end the watch.
+
+        What a preparation reads cannot be told from what its step reads.
+        """
+        # Before the files of loaded modules are read.
+        files, copies = self._reads.files(), self._programs.copies()
+        packages = (*self._recorder.record(sys.modules), *copies)
+        names = {package.name for package in packages}
+        own_files = () if is_prepared else files
+        packages += tuple(file for file in own_files if file.name not in names)
+        return tuple(map(asdict, packages))
 
 
 class _Results:

@@ -1,7 +1,5 @@
 """Checks that the code that ran is the code of its side."""
 
-import hashlib
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -11,6 +9,7 @@ from perfledger.process.module_origin import INSTALL_FOLDERS
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.checkouts.missing_content import LFS_ADVICE
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
+from perfledger_runners.checkouts.shared_files import SharedFiles, blob_of
 from perfledger_runners.checkouts.source_tree import (
     PackageFolder,
     SourceTree,
@@ -31,7 +30,6 @@ ABSENT = "none"
 MAX_OLDER_FILES = 20
 # Sources whose code is compared: a comment is corrected in a few, and each is two calls of git.
 MAX_COMPARED_SOURCES = 20
-MAX_ARCHIVED_BYTES = 2**24  # of a module in an archive
 CACHE_DEPTH = 2  # folders around a compiled library that may have the name of its package
 
 
@@ -65,6 +63,10 @@ class CodeOriginCheck:
     has_same_code: Callable[[str, str, str], bool] = field(default=_is_never_same)
     _changed: tuple[str, ...] = field(init=False)
     _changed_code: tuple[str, ...] = field(init=False)  # of these, without sources of the same code
+    _shared: SharedFiles = field(init=False)
+    _own_folders: dict[tuple[str, str, Side], str] = field(
+        default_factory=dict[tuple[str, str, Side], str]
+    )
     _notes: dict[str, None] = field(default_factory=dict[str, None])
     _compiled_by: set[Side] = field(default_factory=set[Side])
     _libraries: dict[tuple[str, str, Side], LoadedPackage] = field(
@@ -78,6 +80,11 @@ class CodeOriginCheck:
         self._changed = changed_paths(self.base, self.head)
         commented = self._commented_sources()
         self._changed_code = tuple(path for path in self._changed if path not in commented)
+        self._shared = SharedFiles(
+            hashes={Side.BASE: self.base.hashes, Side.HEAD: self.head.hashes},
+            changed=self._changed,
+            has_object=self.has_object,
+        )
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -99,8 +106,13 @@ class CodeOriginCheck:
                 f"{package.name} ran from its installed copy at {package.folder} on both sides; "
                 "its code is the same in base and head"
             )
+        for note in self._shared.notes(run):
+            self._note(note)
+        shared_fault = self._shared.fault(run)
         return (
-            self._unseen_submodule(run)
+            (_failure(run, shared_fault) if shared_fault else None)
+            or self._other_folder(run)
+            or self._unseen_submodule(run)
             or self._unseen_content(run)
             or self._stale_dependencies(run)
             or self._shared_library(run)
@@ -156,7 +168,7 @@ class CodeOriginCheck:
         paths = {path for tree in trees for path in tree.hashes if is_below(path, package.folder)}
         older: list[str] = []
         for path in sorted(paths):
-            blob = _blob(installed / path.removeprefix(f"{package.folder}/"))
+            blob = blob_of(installed / path.removeprefix(f"{package.folder}/"))
             if blob in {"", EMPTY_BLOB}:
                 continue
             if any(tree.hashes.get(path) == blob for tree in trees):
@@ -168,6 +180,32 @@ class CodeOriginCheck:
         copy = f"the installed copy of {package.name} at {package.folder} ran, not this commit"
         advice = "let `build` install the package" if self.is_built else BUILD_ADVICE
         return f"{copy} ({first_few(tuple(files))} changed): {advice}"
+
+    def _other_folder(self, run: Run) -> Failure | None:
+        """Return a failure if head ran a package from elsewhere in its checkout than base did.
+
+        It moved if head no longer has base's folder. Else what changed there did not run.
+        """
+        for package in (each for each in run.packages if each.is_own):
+            self._own_folders[run.workload, package.name, run.side] = package.folder
+            base, head = (
+                self._own_folders.get((run.workload, package.name, side)) for side in Side
+            )
+            if base is None or head is None or base == head or "." in (base, head):
+                continue
+            unseen = [
+                path
+                for path in self._changed
+                if path in self.base.hashes and path in self.head.hashes and is_below(path, base)
+            ]
+            if unseen:
+                detail = (
+                    f"head ran {package.name} from {head}, and base from {base}, which head still "
+                    f"has: what changed there ({first_few(unseen)}) did not run on head; remove "
+                    "the folder that is not used, or leave the import path as it was"
+                )
+                return _failure(run, detail)
+        return None
 
     def _unseen_submodule(self, run: Run) -> Failure | None:
         """Return a failure if a submodule changed and its files are not in the clone."""
@@ -339,24 +377,3 @@ def _failure(run: Run, detail: str) -> Failure:
         detail=detail[:MAX_DETAIL],
         pair=run.pair,
     )
-
-
-def _blob(path: Path) -> str:
-    """Return git's hash of a file, also of one in an archive; "" if it cannot be read."""
-    try:
-        content = path.read_bytes() if path.is_file() else _archive_member(path)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return ""
-    head = f"blob {len(content)}\0".encode()
-    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
-
-
-def _archive_member(path: Path) -> bytes:
-    """Return a file of a ZIP archive that Python imports from.
-
-    Raises OSError, KeyError or BadZipFile if there is none.
-    """
-    archive = next((parent for parent in path.parents if parent.is_file()), path)
-    name = path.relative_to(archive).as_posix()
-    with zipfile.ZipFile(archive) as opened, opened.open(name) as file:
-        return file.read(MAX_ARCHIVED_BYTES)

@@ -338,3 +338,36 @@ def test_distributions_that_differ_are_named():
     assert note == (
         "installed packages differ on head: new none → 1, old 1 → none, torch 2.12 → 2.13"
     )
+
+
+def test_results_in_a_cache_that_both_sides_read_are_not_measured(tmp_path):
+    check = CodeOriginCheck(base=BASE, head=PYTHON_CHANGED)
+    (tmp_path / "squares.pickle").write_text("1")
+    file = LoadedPackage(
+        name="squares.pickle", folder=str(tmp_path), is_own=False, modules=1, digest=""
+    )
+
+    assert check.failure(run(file, side=Side.BASE)) is None
+    failure = check.failure(run(file))
+
+    assert failure.why is FailureReason.WRONG_CODE
+    assert f"{tmp_path}/squares.pickle, which another process" in failure.detail
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_left", "is_fault"),
+    [("older/mypkg", True, True), ("older/mypkg", False, False), ("python/mypkg", True, False)],
+)
+def test_a_package_that_head_takes_from_another_folder_must_have_moved(folder, is_left, is_fault):
+    head = PYTHON_CHANGED if is_left else tree(MYPKG, older__mypkg__a_dot_py="2")
+    check = CodeOriginCheck(base=BASE, head=head)
+
+    assert check.failure(run(OWN, side=Side.BASE)) is None
+    failure = check.failure(run(replace(OWN, folder=folder)))
+
+    assert (failure is not None) == is_fault
+    if failure is not None:
+        assert failure.detail.startswith(
+            "head ran mypkg from older/mypkg, and base from python/mypkg, which head still has: "
+            "what changed there (python/mypkg/a.py) did not run on head"
+        )

@@ -231,6 +231,31 @@ def test_a_huge_library_in_a_cache_is_another_projects(recorder, write, monkeypa
 
 
 @pytest.mark.parametrize(
+    ("path", "is_recorded"),
+    [
+        ("cache/mypkg/kernels.py", True),
+        ("cache/huggingface/modules/kernels.py", True),
+        ("cache/torchinductor_me/kernels.py", False),
+        ("cache/archive-v0/kernels.py", False),
+        ("elsewhere/kernels.py", False),
+        ("cache/checkout/kernels.py", False),
+    ],
+)
+def test_code_that_was_copied_into_a_cache_is_recorded_by_its_file(
+    recorder, write, path, is_recorded
+):
+    file = write({path: "ROUNDS = 1"}) / path
+    make = recorder(caches=("cache",), own=("cache/checkout",))
+
+    recorded = make.record(modules(copies__kernels=file, again=file))
+
+    assert [(each.name, each.folder) for each in recorded] == [
+        ("kernels.py", str(file.parent))
+    ] * is_recorded
+    assert not any(each.is_own or each.compiled for each in recorded)
+
+
+@pytest.mark.parametrize(
     ("variables", "cache"),
     [
         ({"HOME": "/home/u"}, "/home/u/.cache"),
