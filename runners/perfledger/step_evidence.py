@@ -31,7 +31,8 @@ class StepEvidence:
     read in the same way, None if the step is clearly longer than an empty one. `paused_cores` are
     the cores that the process used between its turns, or lacked there, although a finished step
     needs none; None if it had no turns, or if unknown. `leftover_s` are the seconds of these cores
-    per step, without what the harness itself needs.
+    per step, without what the harness itself needs. `ends_by_clock` says that the step works until
+    a clock says so; False if unknown.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -41,6 +42,7 @@ class StepEvidence:
     empty_step_s: float | None = None
     paused_cores: float | None = None
     leftover_s: float | None = None
+    ends_by_clock: bool = False
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
         """Return the total seconds of all steps whose readings are these times per step."""

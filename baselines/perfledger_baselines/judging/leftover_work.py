@@ -64,6 +64,17 @@ def leftover_doubt(pairs: Pairs) -> str:
     )
 
 
+def clock_doubt(pairs: Pairs) -> str:
+    """Return that a clock ends head's steps, in most of its processes; "" if it does not."""
+    heads = [sides[Side.HEAD].evidence.ends_by_clock for sides in pairs.values() if len(sides) > 1]
+    if 2 * sum(heads) <= len(heads):
+        return ""
+    return (
+        "its steps work until a clock says so: slower code does less in the same time; measure a "
+        "fixed amount of work"
+    )
+
+
 def undone_doubt(pairs: Pairs) -> str:
     """Return that head skips steps, or that later ones do less, unlike base's; "" if neither.
 

@@ -18,6 +18,7 @@ from perfledger.step_evidence import Answer, ResultState
 from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
 from perfledger_baselines.judging.leftover_work import (
     Pairs,
+    clock_doubt,
     leftover_doubt,
     unawaited_work,
     undone_doubt,
@@ -125,11 +126,11 @@ def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDo
 
     The workload's own check settles all but the first: it examines the result of the first step.
     """
-    if reason := undone_doubt(pairs):
+    if reason := undone_doubt(pairs) or undone_on_both_sides(pairs):
         yield GainDoubt(reason)
     if _agrees(pairs):
         return
-    if reason := leftover_doubt(pairs):
+    if reason := leftover_doubt(pairs) or clock_doubt(pairs):
         yield GainDoubt(reason)
     if reason := _lost_check_doubt(pairs):
         yield GainDoubt(reason, LARGE_GAIN)
@@ -168,12 +169,18 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
     return tuple(warnings)
 
 
-def undone_warnings(bundle: Bundle) -> tuple[str, ...]:
-    """Return a warning for each workload of which both sides may measure steps without work."""
+def undone_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """Return a warning for each regression of which both sides may measure steps without work.
+
+    Any other workload of this kind is not measured.
+    """
+    slower = {each.workload for each in verdicts if each.outcome is Outcome.REGRESSED}
     return tuple(
         f"{workload}: {reason}"
         for workload, pairs in pairs_of_workloads(bundle).items()
-        if not _is_accepted(bundle, workload) and (reason := undone_on_both_sides(pairs))
+        if workload in slower
+        and not _is_accepted(bundle, workload)
+        and (reason := undone_on_both_sides(pairs))
     )
 
 

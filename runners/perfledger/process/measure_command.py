@@ -13,6 +13,7 @@ from statistics import median
 from time import monotonic, time
 
 from perfledger.failure_reason import detail_of
+from perfledger.measuring.clock_bound import ends_by_clock
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
 from perfledger.measuring.rank_link import ExchangeKind, RankLink
 from perfledger.measuring.step_results import (
@@ -104,6 +105,10 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def end_run(bench: TimedStep, sampled: StepSamples) -> None:
             peaks.keep()
+            # The other ranks would have to run their steps too.
+            if device is Device.CPU and context.link is None and not bench.is_prepared:
+                results.ends_by_clock = ends_by_clock(bench.step, sampled.steps_s)
+                channel.leave_if_forked()
             if context.request.has_windows(name):
                 channel.send(MessageType.RUN, {"workload": name, **run_fields(sampled)})
                 windows.append(record_windows(context, bound, bench, meter))
@@ -202,6 +207,7 @@ class _Results:
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self.verify: Callable[[], object] = no_remarks  # verifies that the step is the variant's
+        self.ends_by_clock = False
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
         self._states: list[ResultState] = []
 
@@ -226,6 +232,7 @@ class _Results:
             empty_step_s=sampled.empty_step_s,
             paused_cores=sampled.cores.paused_cores,
             leftover_s=sampled.cores.leftover_s,
+            ends_by_clock=self.ends_by_clock,
         )
 
     def _answer(self) -> Answer:

@@ -32,6 +32,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     empty_step_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     paused_cores: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     leftover_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
+    ends_by_clock: bool = False
 
     def step_evidence(self) -> StepEvidence:
         """Return the evidence with texts that are safe to show and store."""
@@ -43,6 +44,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
             empty_step_s=self.empty_step_s,
             paused_cores=self.paused_cores,
             leftover_s=self.leftover_s,
+            ends_by_clock=self.ends_by_clock,
         )
 
 

@@ -321,7 +321,7 @@ def test_steps_that_do_less_than_others_are_doubted(base, head, facts, doubt):
         pytest.param(0.09, SLOW, 0.11, False, False, id="only base"),
     ],
 )
-def test_steps_that_are_as_short_beside_their_warmups_as_bases_are_only_noted(
+def test_steps_that_are_as_short_beside_their_warmups_as_bases_are_doubted_on_both_sides(
     base_s, base_warmups_s, head_s, is_doubted, is_noted
 ):
     times = ((base_s,) * 20, (head_s,) * 20)

@@ -45,7 +45,7 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *exceeded_sentences(limits),
         *unknown_sentences(limits),
         *gain_warnings(bundle, verdicts),
-        *undone_warnings(bundle),
+        *undone_warnings(bundle, verdicts),
         *slow_step_warnings(bundle, verdicts),
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),

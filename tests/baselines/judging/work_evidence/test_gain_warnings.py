@@ -150,7 +150,7 @@ def test_benchmarks_of_other_tools_are_advised_no_check(checked, suite):
     assert warning.endswith("check that its step still does all that base's does")
 
 
-def test_steps_that_do_little_on_both_sides_have_a_warning_unless_they_are_accepted(checked):
+def test_regressed_steps_that_do_little_have_a_warning_unless_they_are_accepted(checked):
     def slow_at_first(bundle):
         runs = [
             replace(run, warmups_s=(20 * run.samples[STEP_TIME.name][0],) * 6)
@@ -159,8 +159,10 @@ def test_steps_that_do_little_on_both_sides_have_a_warning_unless_they_are_accep
         return replace(bundle, runs=tuple(runs))
 
     bundle = slow_at_first(checked())
+    regressed = [replace(improvement(0.5), outcome=Outcome.REGRESSED)]
 
-    (warning,) = undone_warnings(bundle)
+    (warning,) = undone_warnings(bundle, regressed)
     assert warning.startswith("m:f: steps of both sides take at most 0.05 times as long as")
-    assert undone_warnings(replace(bundle, accepted_work=("m:*",))) == ()
-    assert undone_warnings(checked()) == ()
+    assert undone_warnings(replace(bundle, accepted_work=("m:*",)), regressed) == ()
+    assert undone_warnings(bundle, [improvement(0.5)]) == ()
+    assert undone_warnings(checked(), regressed) == ()

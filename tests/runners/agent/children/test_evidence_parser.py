@@ -20,6 +20,7 @@ def test_evidence_is_kept_with_clean_texts():
         empty_step_s=2e-8,
         paused_cores=0.5,
         leftover_s=0.25,
+        ends_by_clock=True,
     )
 
     assert evidence.step_evidence() == StepEvidence(
@@ -30,6 +31,7 @@ def test_evidence_is_kept_with_clean_texts():
         empty_step_s=2e-8,
         paused_cores=0.5,
         leftover_s=0.25,
+        ends_by_clock=True,
     )
 
 

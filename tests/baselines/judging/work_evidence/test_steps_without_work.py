@@ -1,0 +1,53 @@
+"""Tests of workloads whose steps do little, or end when a clock says so."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Side
+from perfledger.step_evidence import StepEvidence
+from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.leftover_work import clock_doubt
+from perfledger_baselines.judging.work_evidence import pairs_of_workloads
+from tests.baselines.judging.work_evidence.example_work import outcome
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.8])
+def test_a_workload_of_which_both_sides_steps_do_little_is_not_measured(checked, ratio):
+    bundle = checked(ratio=ratio)
+    runs = [
+        replace(run, warmups_s=(20 * run.samples["step_time_p50"][0],) * 6) for run in bundle.runs
+    ]
+
+    undone = replace(bundle, runs=tuple(runs))
+
+    assert outcome(undone) == "not measured"
+    assert outcome(replace(undone, accepted_work=("m:*",))) != "not measured"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_doubted"), [(True, True, True), (False, True, True), (True, False, False)]
+)
+def test_a_head_whose_steps_a_clock_ends_is_not_measured(checked, base, head, is_doubted):
+    sides = {"base": base, "head": head}
+    evidence = {side: StepEvidence(ends_by_clock=each) for side, each in sides.items()}
+
+    bundle = checked(ratio=0.8, **evidence)
+
+    assert (outcome(bundle) == "not measured") is is_doubted
+    details = "".join(failure.detail for failure in judgement_of(bundle).failures)
+    assert ("its steps work until a clock says so" in details) is is_doubted
+
+
+def test_a_clock_must_end_the_steps_of_most_processes(checked):
+    bundle = checked(head=StepEvidence(ends_by_clock=True))
+    (pairs,) = pairs_of_workloads(bundle).values()
+    heads = [number for number, sides in pairs.items() if len(sides) == len(Side)]
+    without = {number: dict(sides) for number, sides in pairs.items()}
+    for number in heads[: len(heads) - len(heads) // 2]:
+        run = without[number][Side.HEAD]
+        without[number][Side.HEAD] = replace(run, evidence=StepEvidence())
+
+    assert clock_doubt(pairs)
+    assert clock_doubt(without) == ""
+    assert clock_doubt({}) == ""
