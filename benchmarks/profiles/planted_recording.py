@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 from planted_kind import Kind, Step
+from planted_kinds_held_out import KINDS as HELD_OUT
 from planted_kinds_host import KINDS as HOST
 from planted_kinds_jax import KINDS as JAX
 from planted_kinds_torch import KINDS as TORCH
@@ -32,7 +33,7 @@ from perfledger.meters.torch_clock import TorchMeter
 from perfledger.records import Device, Framework, Side
 from perfledger_runners.measuring.interleaving import run_interleaved
 
-KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP, *UNSEEN, *UNSEEN_JAX)
+KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP, *UNSEEN, *UNSEEN_JAX, *HELD_OUT)
 WARM_UPS = 3
 TIMED = 9
 
