@@ -29,6 +29,7 @@ def with_shapes(timed: Profile, shaped: Profile) -> Profile:
         operations=longest_operations(
             [part for one in timed.operations for part in _divide_by_shapes(one, shapes)]
         ),
+        call_times=(),  # which are of the undivided operations
         readings=(
             *timed.readings,
             *(one for one in shaped.readings if (one.name, one.subject) not in names),

@@ -81,3 +81,10 @@ def test_readings_that_need_shapes_are_taken_over_and_no_others(make):
     readings = {one.name: one.value for one in with_shapes(timed, shaped).readings}
 
     assert readings == {"busy": 0.2, "odd": 3.0}
+
+
+def test_times_of_single_calls_are_dropped_because_they_are_of_undivided_operations(make):
+    shaped = make.profile(*(operation(make, "mm", 1.0, shapes=f"[{n}]") for n in range(2)))
+    timed = replace(make.profile(operation(make, "mm", 4.0)), call_times=(((4.0,),), ((4.0,),)))
+
+    assert with_shapes(timed, shaped).call_times == ()
