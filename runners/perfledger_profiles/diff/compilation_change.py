@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perfledger.compile_record import (
@@ -17,6 +17,24 @@ from perfledger_profiles.diff.cause import CompileCause, CompileExplanation, Com
 from perfledger_profiles.diff.caveats import MAX_REST_SHARE
 
 MAX_LISTED = 5
+_SAME_ARGUMENTS = (
+    "keep the shapes, types and static arguments of the function's calls the same, and define it "
+    "once"
+)
+# What to do about a compilation that only head reports.
+COMPILER_ADVICE: Mapping[CompilationKind, str] = {
+    CompilationKind.GRAPH_BREAK: (
+        "keep the compiled function in one graph: take out what breaks it, such as a value that is "
+        "read, a print or an unsupported call"
+    ),
+    CompilationKind.RECOMPILATION: (
+        "keep what the guard compares the same in all calls, or mark sizes that vary with "
+        "torch._dynamo.mark_dynamic"
+    ),
+    CompilationKind.RETRACE: _SAME_ARGUMENTS,
+    CompilationKind.START_RETRACE: _SAME_ARGUMENTS,
+}
+
 # Sizes, argument counts and lines differ between compilations of the same function.
 _NUMBER = re.compile(r"\d+")
 

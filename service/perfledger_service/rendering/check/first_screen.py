@@ -26,7 +26,7 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
-from perfledger_service.rendering.layout.compile_rows import CompileRow
+from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileRow
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
@@ -196,7 +196,11 @@ def _step_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
     if explanation.is_attributable and explanation.causes:
         return _cause_sentence(explanation.causes[0], block, explanation)
     note = f": {block.note}" if block.note else ""
-    return f"no operation accounts for it{note}"
+    text = f"no operation accounts for it{note}"
+    if block.compiler_suggestions:
+        row = block.compilations[0]
+        text += f". On head {row.what}, more often than on base: {row.reason}"
+    return text
 
 
 def _cause_sentence(cause: Cause, block: ReasonBlock, explanation: StepTimeExplanation) -> str:
@@ -236,7 +240,7 @@ def _source_lines(
     block: ReasonBlock, explanation: StepTimeExplanation, kind: MetricKind
 ) -> Iterator[SourceLine]:
     """Yield the lines of code of the first causes, each once; none if they explain nothing."""
-    causes: Sequence[CauseRow | MemoryRow | CompileRow]
+    causes: Sequence[CauseRow | MemoryRow | CompileRow | CompilationRow]
     match kind:
         case MetricKind.MEMORY:
             is_known = explanation.memory is not None and explanation.memory.is_attributable
@@ -244,7 +248,7 @@ def _source_lines(
         case MetricKind.START:
             causes = block.compiling.rows[:_MAX_ACTIONS] if block.compiling else ()
         case _:
-            causes = block.causes if explanation.is_attributable else ()
+            causes = block.causes if explanation.is_attributable else block.compilations
     source_lines: dict[tuple[str, bool], SourceLine] = {}
     for cause in causes:
         for line in cause.source_lines:  # with the first cause's remark
@@ -257,7 +261,7 @@ def _actions(block: ReasonBlock) -> Iterator[str]:
 
     Advice about calls that a suggestion already names only adds its bound to the suggestion.
     """
-    suggestions = block.suggestions if block.is_attributable else ()
+    suggestions = block.suggestions if block.is_attributable else block.compiler_suggestions
     bounds: dict[str, str] = {}
     further: list[str] = []
     for advice in block.advice:
@@ -289,6 +293,7 @@ def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
             *(one.name for one in memory),
             *(one.name for one in compiled),
             *(one.reason for one in compiled),
+            *(one.reason for one in explanation.compilations[:1]),
         )
         if name
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from perfledger.profile import Compilation
 from perfledger_profiles.diff.cause import CompileCause, CompileExplanation
+from perfledger_profiles.diff.compilation_change import COMPILER_ADVICE
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.source_lines import SourceLine, source_lines
 
@@ -16,6 +17,7 @@ class CompilationRow:
     function: str  # "" if unknown
     source_lines: tuple[SourceLine, ...]
     reason: str  # the compiler's words
+    suggestion: str  # what to do about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,8 @@ def compilation_row(compilation: Compilation) -> CompilationRow:
         what=vocabulary.compilation_phrase(compilation),
         function=compilation.function,
         source_lines=source_lines(compilation.lines),
-        reason=compilation.reason,
+        reason=compilation.reason.rstrip("."),
+        suggestion=COMPILER_ADVICE[compilation.kind],
     )
 
 

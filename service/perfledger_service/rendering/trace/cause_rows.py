@@ -45,6 +45,7 @@ _MIN_EFFECT = 0.1  # of the difference
 # A share of a smaller change is meaningless.
 _MIN_SHARED_CHANGE = 1e-3
 _CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
+_SLOWER = "slower"
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -142,7 +143,15 @@ class ReasonBlock:
     @property
     def suggestions(self) -> tuple[str, ...]:
         """Return the suggestions, each once."""
-        return tuple(dict.fromkeys(row.suggestion for row in self.causes if row.suggestion))
+        of_causes = (row.suggestion for row in self.causes if row.suggestion)
+        return tuple(dict.fromkeys([*of_causes, *self.compiler_suggestions]))
+
+    @property
+    def compiler_suggestions(self) -> tuple[str, ...]:
+        """Return what to do about the compilers' reports if no cause explains a slower head."""
+        if self.is_attributable or self.pace != _SLOWER:
+            return ()
+        return tuple(dict.fromkeys(row.suggestion for row in self.compilations))
 
 
 def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]:
@@ -228,7 +237,7 @@ def _speed_outcome(report: Report, workload: str) -> Outcome:
 def _pace(change_s: float) -> str:
     if change_s == 0:
         return ""
-    return "slower" if change_s > 0 else "faster"
+    return _SLOWER if change_s > 0 else "faster"
 
 
 def _ratio(explanation: StepTimeExplanation) -> float:

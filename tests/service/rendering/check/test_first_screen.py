@@ -173,9 +173,24 @@ def test_the_price_of_another_workload_than_the_headlines_has_its_name(reports, 
 
 
 def test_an_unattributable_change_says_so(reports):
-    assert screen_of(reports["cpu_only"]).why == (
-        "no operation accounts for it: the profiles differ too much"
+    report = reports["cpu_only"]
+    explanation = replace(report.explanations[0], compilations=())
+
+    screen = screen_of(replace(report, explanations=(explanation,)))
+
+    assert screen.why == "no operation accounts for it: the profiles differ too much"
+    assert screen.where == ()
+
+
+def test_what_a_compiler_says_of_head_is_named_if_no_operation_accounts_for_it(reports):
+    screen = screen_of(reports["cpu_only"])
+
+    assert screen.why.endswith(
+        "differ too much. On head torch.compile breaks its graph, more often than on base: Dynamo "
+        "does not know how to trace builtin operator `print`"
     )
+    assert [line.text for line in screen.where] == ["models/gpt.py:90"]
+    assert screen.actions[0].startswith("keep the compiled function in one graph")
 
 
 def test_an_explanation_of_a_faster_step_is_no_reason_for_a_regression(reports, make):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from perfledger.compile_record import CompilationKind
 from perfledger_service.rendering.layout.compile_rows import compilation_row, compile_block
 from tests.service.rendering.example_evidence import compilations, compile_explanation
 
@@ -52,3 +53,12 @@ def test_a_compilation_has_its_place_and_the_compilers_words():
     assert [one.text for one in broken.source_lines] == ["models/gpt.py:90"]
     assert again.what == "torch.compile compiles a function again, 7 times"
     assert again.function == "forward"
+
+
+def test_the_period_of_a_compilers_sentence_is_dropped_and_each_kind_has_advice():
+    every = [replace(compilations()[0], kind=kind, reason="It broke.") for kind in CompilationKind]
+
+    rows = [compilation_row(one) for one in every]
+
+    assert {row.reason for row in rows} == {"It broke"}
+    assert all(row.suggestion for row in rows)
