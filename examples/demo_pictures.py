@@ -21,6 +21,7 @@ PAGES = {
     "pull-requests": f"/{REPOSITORY}/pulls",
     "pull-request": f"/{REPOSITORY}/pull/43",
     "check": f"/{REPOSITORY}/pull/41",
+    "compare": "/",
     "workloads": f"/{REPOSITORY}/workloads",
     "workload": f"/{REPOSITORY}/workloads",
     "series": f"/{REPOSITORY}/workloads/benchmarks.jax_attention:inference",
@@ -126,6 +127,8 @@ def take_pages(site_url: str, folder: Path) -> tuple[Path, ...]:
                 for selector in FURTHER_LINKS.get(name, ()):
                     link = page.locator(selector).first
                     page.goto(site_url + str(link.get_attribute("href")), wait_until="networkidle")
+                if name == "compare":
+                    page.goto(site_url + _comparison(page), wait_until="networkidle")
                 if page.locator("#chart").count():  # its script replaces the server's drawing
                     page.locator("#chart canvas").wait_for()
                 path = folder / f"{name}-{theme}.png"
@@ -163,6 +166,14 @@ def comment_page(comment: str) -> str:
         raise DemoError(msg) from None
     body = cmarkgfm.github_flavored_markdown_to_html(comment, Options.CMARK_OPT_UNSAFE)
     return FRAME.replace("COMMENT", body)
+
+
+def _comparison(page: Any) -> str:
+    """Return the address that compares the first two checks that a page links to."""
+    links = page.locator("a[href^='/runs/']").all()
+    checks = dict.fromkeys(str(link.get_attribute("href")).split("/")[2] for link in links)
+    base, head, *_ = (check.partition("#")[0] for check in checks)
+    return f"/{REPOSITORY}/compare?a={base}&b={head}"
 
 
 def _shot(page: Any, path: Path, *, is_whole: bool = False) -> Path:

@@ -24,9 +24,12 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.values.comparison_view import ComparisonView
 
-UNPAIRED_NOTE = (
+UNPAIRED = (
     "Not measured in pairs: differences between the machines are part of each change, but not "
-    "of its interval. For a reliable answer, measure both sides in pairs on one machine: "
+    "of its interval."
+)
+UNPAIRED_NOTE = (
+    f"{UNPAIRED} For a reliable answer, measure both sides in pairs on one machine: "
     "perfledger check --base REV --head REV."
 )
 _STYLES = {

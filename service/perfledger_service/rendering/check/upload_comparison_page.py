@@ -6,7 +6,7 @@ from itertools import groupby
 
 from perfledger.records import Side, short_sha
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
-from perfledger_service.rendering.check.compare import UNPAIRED_NOTE
+from perfledger_service.rendering.check.compare import UNPAIRED, UNPAIRED_NOTE
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
 from perfledger_service.rendering.layout.check_command import command_words
@@ -68,7 +68,7 @@ def compare_page(repository: str, comparison: UploadComparison | None) -> str:
         ),
         missing=[(one.workload, one.reason) for one in missing[:MAX_RESULTS]],
         missing_left_out=max(0, len(missing) - MAX_RESULTS),
-        note=UNPAIRED_NOTE,
+        note=UNPAIRED,  # the page has the command
         machines=machine_differences(comparison) if comparison else (),
         paired=[
             (
@@ -163,10 +163,7 @@ def _reason(unprofiled: UnprofiledSide) -> str:
         case MissingProfile.NOT_MEASURED:
             return f"{side}'s check did not measure it"
         case MissingProfile.NOT_CHANGED:
-            return (
-                f"{side}'s check has no profile: a check profiles the workloads that changed "
-                "against its own base"
-            )
+            return f"{side}'s check has no profile, as nothing changed there against its own base"
         case MissingProfile.FAILED:
             return f"{side}'s check says: {unprofiled.note}"
 

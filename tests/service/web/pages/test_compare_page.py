@@ -182,7 +182,7 @@ def test_what_lacks_a_profile_is_named_with_the_command_that_settles_it(site):
     text = site.get("/octo/models/compare?a=bbbbbbb&b=ccccccc").text
 
     assert "Without a profile of both sides" in text
-    assert "a check profiles the workloads that changed" in text
+    assert "nothing changed there" in text
     assert "perfledger check --base bbbbbbbbbbbb --head cccccccccccc" in text
 
 
