@@ -18,7 +18,7 @@ from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
 from perfledger_cost_models.scheduling.fair_share import TeamShares
 from perfledger_cost_models.scheduling.late_jobs import LateJobs
 from perfledger_cost_models.scheduling.placement.free_devices import ResourceRequest
-from perfledger_cost_models.scheduling.placement.node_bits import NodeBits
+from perfledger_cost_models.scheduling.placement.node_bits import NodeBits, Portion
 from perfledger_cost_models.scheduling.placement.whole_devices import NodeFragments, are_whole
 from perfledger_cost_models.scheduling.policy import (
     Backfill,
@@ -35,6 +35,7 @@ _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
 # The device time that a team has used is the same before and after one of its jobs starts; its
 # dominant share is not.
 _SHARES = frozenset({FairShareRule.NONE, FairShareRule.FAIR})
+_MOMENTS_PER_COUNT = 1024  # of late jobs: counting after each moment takes as long as simulating it
 
 
 def is_plain(
@@ -77,6 +78,10 @@ class EqualNodesPool:
         self._limit_ms: list[int] = jobs.limit_ms.tolist()
         self._keys = _sort_keys(jobs, policy.order)
         self._are_teams_equal = policy.share is FairShareRule.NONE
+        self._is_easy = policy.backfill is Backfill.EASY
+        # Where jobs may pass, all that wait are blocked until a job ends.
+        self._may_pass = policy.backfill is Backfill.ALWAYS
+        self._has_one_queue = self._are_teams_equal and policy.backfill is Backfill.NEVER
         self._team: list[int] = (
             [0] * len(jobs) if self._are_teams_equal else jobs.team.codes.tolist()
         )
@@ -88,9 +93,7 @@ class EqualNodesPool:
         )
         self._starts = [-1] * len(jobs)
         self._ends = [-1] * len(jobs)
-        self._portions: dict[
-            int, tuple[tuple[int, int], ...]
-        ] = {}  # nodes and their devices, by job
+        self._portions: list[tuple[Portion, ...]] = [()] * len(jobs)  # of running jobs
         self._events: list[tuple[int, int]] = []  # ends of running jobs
         self._expected_ends = ExpectedEnds()
         self._queue: list[tuple[int, int]] = []  # keys and jobs, if nobody may pass
@@ -114,17 +117,18 @@ class EqualNodesPool:
         if late is not None:
             late.watch(arrivals, submit_ms=submit_ms, start_ms=self._starts)
         events, place, count = self._events, 0, len(arrivals)
+        moments, next_ms = 0, submit_ms[arrivals[0]] if arrivals else NO_END
         while place < count or events:
-            now = events[0][0] if events else NO_END
-            if place < count:
-                now = min(now, submit_ms[arrivals[place]])
-            if late is not None and late.count_until(now):
+            now = events[0][0] if events and events[0][0] < next_ms else next_ms
+            moments += 1
+            if late is not None and moments % _MOMENTS_PER_COUNT == 0 and late.count_until(now):
                 return
             if self._sample_ms <= now:
                 self._sample(now)
             first = place
-            while place < count and submit_ms[arrivals[place]] == now:
+            while next_ms == now:
                 place += 1
+                next_ms = submit_ms[arrivals[place]] if place < count else NO_END
             self._play(arrivals[first:place], now)
         if late is not None:
             late.count_until(NO_END)
@@ -135,11 +139,16 @@ class EqualNodesPool:
     def _play(self, arrivals: Sequence[int], now: int) -> None:
         """End the jobs that end now, and start some of those that wait or arrive."""
         events, queue = self._events, self._queue
-        # Where jobs may pass, all that wait are blocked until a job ends.
-        is_due = self._policy.backfill is not Backfill.ALWAYS
+        is_due = not self._may_pass
         while events and events[0][0] == now:
             self._end(heapq.heappop(events)[1], now)
             is_due = True
+        if len(arrivals) <= 1 and not (queue or (is_due and self._waiting)):
+            # Nobody waits, or only jobs that the next one may pass and that nothing was freed for.
+            for job in arrivals:
+                if not self._start(job, now):
+                    self._wait(job)
+            return
         for job in arrivals:
             self._wait(job)
             is_due = is_due or self._devices[job] not in self._blocked
@@ -156,7 +165,7 @@ class EqualNodesPool:
             self._sample_ms += self.meter.step_ms
 
     def _wait(self, job: int) -> None:
-        if self._policy.backfill is Backfill.NEVER and self._are_teams_equal:
+        if self._has_one_queue:
             heapq.heappush(self._queue, (self._keys[job], job))
             return
         self._waiting.add(
@@ -169,12 +178,12 @@ class EqualNodesPool:
 
     def _start_all(self, now: int) -> None:
         """Start waiting jobs in order; those behind one that does not fit may pass it."""
-        waiting, backfill = self._waiting, self._policy.backfill
+        waiting, may_pass = self._waiting, self._may_pass
         shares = self._team_shares.shares(now)
         heads: list[tuple[QueueRank, QueueKey]] = [
             (waiting.rank(line, 0, shares), line)
             for line in waiting.lines()
-            if backfill is not Backfill.ALWAYS or line[1] not in self._blocked
+            if not may_pass or line[1] not in self._blocked
         ]
         heapq.heapify(heads)
         while heads:
@@ -184,9 +193,9 @@ class EqualNodesPool:
                 if waiting.size(line):
                     heapq.heappush(heads, (waiting.rank(line, 0, shares), line))
                 continue
-            if backfill is Backfill.EASY:
+            if self._is_easy:
                 self._backfill(job, now, shares)
-            if backfill is not Backfill.ALWAYS:
+            if not may_pass:
                 return
 
     def _start(self, job: int, now: int) -> bool:
@@ -200,17 +209,20 @@ class EqualNodesPool:
         self._portions[job] = portions
         self._starts[job] = now
         heapq.heappush(self._events, (now + self._run_ms[job], job))
-        if self._policy.backfill is Backfill.EASY:
+        if self._is_easy:
             self._expected_ends.add(self._expected_ms(job), job, size)
-        self._team_shares.take(self._team[job], self._requests[size], now)
+        if not self._are_teams_equal:
+            self._team_shares.take(self._team[job], self._requests[size], now)
         return True
 
     def _end(self, job: int, now: int) -> None:
-        self._nodes.give_back(self._portions.pop(job))
+        self._nodes.give_back(self._portions[job])
         self._ends[job] = now
-        self._team_shares.give_back(self._team[job], self._requests[self._devices[job]], now)
-        self._blocked.clear()
-        if self._policy.backfill is Backfill.EASY:
+        if not self._are_teams_equal:
+            self._team_shares.give_back(self._team[job], self._requests[self._devices[job]], now)
+        if self._blocked:
+            self._blocked.clear()
+        if self._is_easy:
             self._expected_ends.remove(self._expected_ms(job), job, self._devices[job])
 
     def _expected_ms(self, job: int) -> int:

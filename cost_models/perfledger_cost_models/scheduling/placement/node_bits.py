@@ -23,6 +23,7 @@ class NodeBits:
         self._size = size
         self._count = nodes
         self._placement = placement
+        self._is_best_fit = placement is PlacementPolicy.BEST_FIT
         self._bits = [*[0] * size, (1 << nodes) - 1]
         self._idle = [size] * nodes
         self.free = nodes * size
@@ -82,6 +83,12 @@ class NodeBits:
 
     def take(self, devices: int) -> tuple[Portion, ...] | None:
         """Find devices for a job, and take them."""
+        if devices <= self._size:
+            node = self.node_for(devices)
+            if node is None:
+                return None
+            self.move(node, devices)
+            return ((node, devices),)
         portions = self.find(devices)
         for portion in portions or ():
             self.move(*portion)
@@ -89,8 +96,14 @@ class NodeBits:
 
     def give_back(self, portions: Iterable[Portion]) -> None:
         """Give back devices of nodes."""
+        bits, idle = self._bits, self._idle
         for node, devices in portions:
-            self.move(node, -devices)
+            free = idle[node]
+            bit = 1 << node
+            bits[free] ^= bit
+            bits[free + devices] |= bit
+            idle[node] = free + devices
+            self.free += devices
 
     def move(self, node: int, devices: int) -> None:
         """Take devices of a node, or give them back if negative."""
@@ -106,18 +119,18 @@ class NodeBits:
         """Return the node with the best score, the first of several; None if none has room."""
         if self._count == 1:
             return 0 if self.free >= devices else None
+        if self._is_best_fit:
+            for bits in self._bits[devices:]:
+                if bits:
+                    return (bits & -bits).bit_length() - 1
+            return None
         fitting = range(devices, self._size + 1)
         if self._placement is PlacementPolicy.FIRST_FIT:
             return min(
                 (_lowest(self._bits[free]) for free in fitting if self._bits[free]), default=None
             )
-        if self._placement is PlacementPolicy.WORST_FIT:
-            fitting = fitting[::-1]
-        for free in fitting:
-            bits = self._bits[free]
-            if bits:
-                return (bits & -bits).bit_length() - 1
-        return None
+        fullest = (free for free in reversed(fitting) if self._bits[free])
+        return next((_lowest(self._bits[free]) for free in fullest), None)
 
 
 def _lowest(bits: int) -> int:
