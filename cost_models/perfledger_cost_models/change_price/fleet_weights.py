@@ -29,8 +29,8 @@ def hours_of_workload(
 
     `registered` are all workloads of the repository; None if they are unknown. `uses` are all
     entries that match the workload. Raises FleetSplitError if the entry matches, or may match,
-    several workloads and has no weights, or no weight for this one, and if another entry may have
-    the same hours.
+    several workloads and has no weights, or no weight for this one, and if another entry is its
+    copy or may have the same hours.
     """
     _check_counted_once(use, workload, uses)
     if not use.weights and registered is None and use.workload != workload:
@@ -72,8 +72,15 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
     """Raise FleetSplitError for a pattern beside another entry of the same devices.
 
     Whether the hours of a pattern contain those of the workload's own entry is unknown, unless the
-    weights say that it has none of them.
+    weights say that it has none of them. So it is whether one of two equal entries is a copy.
     """
+    if list(uses).count(use) > 1:
+        msg = (
+            f"several fleet entries {use.workload!r} on {use.where} are equal: whether their "
+            f"{integer(use.device_hours_per_year)} hours count twice is unknown. Keep one, with "
+            "the sum of their hours if they add up"
+        )
+        raise FleetSplitError(msg)
     counting = [
         each
         for each in uses

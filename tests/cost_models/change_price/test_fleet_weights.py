@@ -114,3 +114,13 @@ def test_two_patterns_of_the_same_devices_are_refused_unless_a_weight_is_zero():
         for use in uses
     ]
     assert hours == [0, 150_000]
+
+
+def test_of_two_equal_entries_one_may_be_a_copy():
+    own, larger = entry(workload=GRID[0]), entry(workload=GRID[0], device_hours_per_year=9.0)
+
+    with pytest.raises(FleetSplitError, match=r"300,000 hours count twice is unknown\. Keep one"):
+        hours_of_workload(
+            own, GRID[0], registered=GRID, uses=(own, larger, entry(workload=GRID[0]))
+        )
+    assert hours_of_workload(own, GRID[0], registered=GRID, uses=(own, larger)) == own
