@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 import msgspec
+import numpy as np
 
 from perfledger_cost_models.job_logs.csv_rows import SkipReason, csv_jobs, is_job_table
 from perfledger_cost_models.job_logs.formats import LogFormat
@@ -90,7 +91,12 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
 
     jobs = table_of(counted_jobs())
     if kind is LogFormat.CSV:
-        check_seconds(jobs.start_s, jobs.start_s + int(jobs.submit_ms[-1]) / MS_PER_SECOND)
+        run_ms = jobs.run_ms[jobs.run_ms >= 0]
+        check_seconds(
+            jobs.start_s,
+            jobs.start_s + int(jobs.submit_ms[-1]) / MS_PER_SECOND,
+            median_run_s=float(np.median(run_ms)) / MS_PER_SECOND if len(run_ms) else 0.0,
+        )
     return JobLog(
         jobs=jobs,
         format=kind,

@@ -13,8 +13,10 @@ from perfledger_profiles.parsing.text_table import is_number
 
 # Seconds since 1970 begin here: there are public job logs from 1993 on.
 FIRST_DATE_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
-# Beyond these years, numbers that are no dates are milliseconds: few logs cover as much.
+# Beyond these, numbers that are no dates are milliseconds: few logs cover as many years, and half
+# of the jobs of hardly any run for as long.
 MAX_UNDATED_YEARS = 4
+MAX_UNDATED_RUN_DAYS = 2
 _MILLISECONDS = "_ms"
 _NAMED_WITH_UNIT = frozenset({"run", "wait", "limit"})
 EMPTY_CELLS = frozenset({"", "nan", "none", "null", "unknown", "nat"})
@@ -34,20 +36,27 @@ def seconds_text(text: str) -> str:
     return repr(float(text) / MS_PER_SECOND) if is_number(text) else text
 
 
-def check_seconds(start_s: float, end_s: float) -> None:
+def check_seconds(start_s: float, end_s: float, *, median_run_s: float) -> None:
     """Raise JobLogError if times from a log's beginning are too long to be seconds.
 
-    Milliseconds of less than a day and a half look like seconds of up to MAX_UNDATED_YEARS.
+    Milliseconds of less than a day and a half look like seconds of up to MAX_UNDATED_YEARS; then
+    the jobs' run times tell.
     """
     years_covered = (end_s - start_s) / (DAYS_PER_YEAR * SECONDS_PER_DAY)
-    if start_s < FIRST_DATE_S and years_covered > MAX_UNDATED_YEARS:
-        years = integer(years_covered)
-        msg = (
-            f"the job log's times cover {years} years as seconds: if they are milliseconds, name "
-            "the columns submit_time_ms, start_time_ms, duration_ms and so on; otherwise write "
-            "dates"
-        )
-        raise JobLogError(msg)
+    run_days = median_run_s / SECONDS_PER_DAY
+    if start_s >= FIRST_DATE_S:
+        return
+    if years_covered > MAX_UNDATED_YEARS:
+        what = f"the job log's times cover {integer(years_covered)} years as seconds"
+    elif run_days > MAX_UNDATED_RUN_DAYS:
+        what = f"half of the job log's jobs ran for {integer(run_days)} days or more as seconds"
+    else:
+        return
+    msg = (
+        f"{what}: if they are milliseconds, name the columns submit_time_ms, start_time_ms, "
+        "duration_ms and so on; otherwise write dates"
+    )
+    raise JobLogError(msg)
 
 
 class TimeColumns:
