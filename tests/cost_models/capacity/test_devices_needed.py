@@ -87,3 +87,17 @@ def test_many_random_jobs_need_a_known_number_of_devices():
     assert needed.devices is not None
     assert share_within(rows, needed.devices, 600.0) >= 0.9
     assert share_within(rows, needed.devices - 1, 600.0) < 0.9
+
+
+def test_days_without_a_job_give_no_resampled_log_to_replay():
+    rows = [(0.0, 100.0), (0.0, 100.0), (30 * 86_400.0, 100.0)]
+
+    target = WaitTarget(wait_s=50.0, share=0.9)
+
+    needed = devices_needed(log_of(rows), NodeShape(None), FIFO, target)
+
+    assert needed.devices == 2
+    assert needed.low is not None
+    assert needed.high is not None
+    assert 0 < needed.low <= needed.devices <= needed.high
+    assert 0 < needed.logs < 20
