@@ -59,6 +59,7 @@ _PERCENT_UNITS = {
     "of nodes": "% of nodes",
     "of price": "% of the price",
 }
+_RATIO = "ratio"  # needs no word beside the figure
 
 
 def input_phrase(parameter: str) -> str:
@@ -69,4 +70,6 @@ def input_phrase(parameter: str) -> str:
 def input_figure(value: Decimal, unit: str) -> str:
     """Return an input's value with its unit; shares and yearly rates are in percent."""
     percent = _PERCENT_UNITS.get(unit)
+    if unit == _RATIO:
+        return digits(value)
     return f"{digits(value)} {unit}" if percent is None else f"{digits(value * 100)} {percent}"

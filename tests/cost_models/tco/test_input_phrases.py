@@ -24,7 +24,7 @@ def test_no_two_inputs_have_one_phrase():
         ("0.085", "per year", "8.5 % a year"),
         ("0.4", "fraction", "40 %"),
         ("0.08", "of capex per year", "8 % of capex a year"),
-        ("1.54", "ratio", "1.54 ratio"),
+        ("1.54", "ratio", "1.54"),
         ("320000", "USD", "320,000 USD"),
     ],
 )
