@@ -13,9 +13,9 @@ from perfledger_profiles.parsing.text_table import is_number
 
 # Seconds since 1970 begin here: there are public job logs from 1993 on.
 FIRST_DATE_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
-# Beyond these, numbers that are no dates are milliseconds: few logs cover as many years, and half
-# of the jobs of hardly any run for as long.
+# Beyond these years, numbers that are no dates are milliseconds: few logs cover as much.
 MAX_UNDATED_YEARS = 4
+# So they are if half of the jobs would have run for longer than this.
 MAX_UNDATED_RUN_DAYS = 2
 _MILLISECONDS = "_ms"
 _NAMED_WITH_UNIT = frozenset({"run", "wait", "limit"})
