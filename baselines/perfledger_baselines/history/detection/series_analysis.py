@@ -269,14 +269,14 @@ def _without_repeated_end(stable: StableRow, row: SearchedRow) -> StableRow:
 
     What is short enough for an excursion has not come back yet; `row` still has the earlier ones.
     """
-    shifts = stable.row.shifts
-    if not shifts or len(stable.places) - shifts[-1].place > MAX_EXCURSION:
+    places = [int(stable.places[shift.place]) for shift in stable.row.shifts]
+    start, place = [0, 0, *places][-2:]
+    if not places or len(row.levels) - place > MAX_EXCURSION:
         return stable
     levels = row.levels - row.slope * np.arange(len(row.levels))
-    start = int(stable.places[shifts[-2].place]) if len(shifts) > 1 else 0
-    if not is_repeated_end(levels, int(stable.places[shifts[-1].place]), start=start):
+    if not is_repeated_end(levels, place, start=start):
         return stable
-    return replace(stable, row=replace(stable.row, shifts=shifts[:-1]))
+    return replace(stable, row=replace(stable.row, shifts=stable.row.shifts[:-1]))
 
 
 def _without_cycle(
