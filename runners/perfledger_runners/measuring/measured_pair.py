@@ -27,7 +27,7 @@ from perfledger_runners.children.protocol_parser import (
 )
 from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, with_telemetry
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
-from perfledger_runners.measuring.kernel_windows import RunWindows, read_run_windows
+from perfledger_runners.measuring.kernel_windows import RunWindows, read_pair_windows
 from perfledger_runners.measuring.pair_devices import other_device_failures
 from perfledger_runners.measuring.pair_stopwatch import PairStopwatch
 from perfledger_runners.measuring.profile_runs import trace_folder
@@ -151,10 +151,10 @@ class PairMeasurement:
         )
         children.run(tuple(workloads), places)
         refused = children.refused
-        windows = tuple(
-            read_run_windows(self.harness, message, side=side, pair=pair)
-            for side, message in children.windows
-            if message.workload not in refused
+        windows = read_pair_windows(
+            self.harness,
+            [each for each in children.windows if each[1].workload not in refused],
+            pair=pair,
         )
         failures = children.failures.values()
         measured = MeasuredPair(

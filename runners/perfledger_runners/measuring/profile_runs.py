@@ -302,10 +302,8 @@ def read_child_windows(
 
     A child may name only files in its trace folder. `tool` is one of READERS. Raises ReaderError.
     """
-    paths = [_own_file(path, folder) for path in traces]
-    shapes_path, lines_path = (
-        _own_file(path, folder) if path else None for path in (shapes, lines)
-    )
+    paths = [own_file(path, folder) for path in traces]
+    shapes_path, lines_path = (own_file(path, folder) if path else None for path in (shapes, lines))
     try:
         return read_windows(
             READERS[tool],
@@ -324,7 +322,7 @@ def read_child_windows(
             file.unlink(missing_ok=True)  # it may have been named twice
 
 
-def _own_file(path: str, folder: Path) -> Path:
+def own_file(path: str, folder: Path) -> Path:
     """Return a file that a child names in its trace folder; raise ReaderError on any other."""
     try:
         file = Path(path).resolve()
