@@ -331,15 +331,6 @@ def test_steps_that_are_as_short_beside_their_warmups_as_bases_are_doubted_on_bo
     assert bool(undone_on_both_sides(pairs)) is is_noted
 
 
-def test_the_note_names_the_longer_part():
-    pairs = sides_of((0.05,), (0.06,), base_warmups_s=SLOW, warmups_s=SLOW)
-
-    assert undone_on_both_sides(pairs) == (
-        "steps of both sides take at most 0.06 times as long as their warm-up steps: make sure "
-        "that what they work on has not run out"
-    )
-
-
 GROUPED = StepEvidence(steps_per_reading=8)
 SKIPPING = (9.0, 1.0, 0.01, 0.01, 1.0, 0.01)
 

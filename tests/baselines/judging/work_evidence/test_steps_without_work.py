@@ -15,13 +15,20 @@ from tests.baselines.judging.work_evidence.example_work import outcome
 @pytest.mark.parametrize("ratio", [1.0, 0.8])
 def test_a_workload_of_which_both_sides_steps_do_little_is_not_measured(checked, ratio):
     bundle = checked(ratio=ratio)
+    times = {Side.BASE: 20, Side.HEAD: 15}
     runs = [
-        replace(run, warmups_s=(20 * run.samples["step_time_p50"][0],) * 6) for run in bundle.runs
+        replace(run, warmups_s=(times[run.side] * run.samples["step_time_p50"][0],) * 6)
+        for run in bundle.runs
     ]
 
     undone = replace(bundle, runs=tuple(runs))
 
     assert outcome(undone) == "not measured"
+    (failure,) = judgement_of(undone).failures
+    assert (
+        "steps of both sides take at most 0.067 times as long as their warm-up steps: make sure "
+        "that what they work on has not run out"
+    ) in failure.detail
     assert outcome(replace(undone, accepted_work=("m:*",))) != "not measured"
 
 
