@@ -11,12 +11,20 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any, cast
 
 from perfledger import step_work
 from perfledger.failure_reason import error_line
 from perfledger.meters.foreign_arrays import foreign_arrays
+from perfledger.meters.jax_constants import (
+    JITTED,
+    LOOP,
+    LOOP_WITH_LENGTH,
+    constant_parts,
+    inner_jaxprs,
+    used_outputs,
+    with_constant_arguments,
+)
 from perfledger.rounding import percentage
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
@@ -36,8 +44,6 @@ SEVERAL_DEVICES = "the sizes of compiled programs are unknown for a step on seve
 PACKAGES = ("jax", "jaxlib")
 TRACER = "jax._src.interpreters.partial_eval"
 
-_JITTED = ("jit", "pjit")
-_LOOP_WITH_LENGTH, _LOOP = "scan", "while"
 # Moves and waits, which are not programs.
 _NOT_PROGRAMS = ("device_put", "copy_p", "optimization_barrier")
 # Code that XLA cannot analyse, by the name of its primitive.
@@ -144,11 +150,11 @@ def _programs(core: Foreign, jaxpr: Foreign) -> list[_Program]:
         name = equation.primitive.name
         if name in _NOT_PROGRAMS:
             continue
-        is_jitted = name in _JITTED
+        is_jitted = name in JITTED
         closed = equation.params["jaxpr"] if is_jitted else _single_program(core, jaxpr, equation)
         key: object = id(closed) if is_jitted else str(closed)
         if key not in programs:
-            opened, constants = _with_constant_arguments(core, closed)
+            opened, constants = with_constant_arguments(core, closed)
             donated = enumerate(equation.params.get("donated_invars", ()) if is_jitted else ())
             places = tuple(constants + place for place, is_donated in donated if is_donated)
             programs[key] = _Program(jaxpr=opened, constants=constants, donated=places)
@@ -164,25 +170,11 @@ def _single_program(core: Foreign, jaxpr: Foreign, equation: Foreign) -> Foreign
     alone = jaxpr.replace(
         constvars=[],
         invars=list(inputs),
-        outvars=_outputs(equation),
+        outvars=used_outputs(equation),
         eqns=[equation],
         effects=equation.effects,
     )
     return core.ClosedJaxpr(alone, [])
-
-
-def _outputs(equation: Foreign) -> list[Foreign]:
-    return [each for each in equation.outvars if type(each).__name__ != "DropVar"]
-
-
-def _with_constant_arguments(core: Foreign, closed: Foreign) -> tuple[Foreign, int]:
-    """Return the program with its constants as first arguments, and their number.
-
-    Otherwise XLA would fold the constants while compiling, and not count that work.
-    """
-    jaxpr = closed.jaxpr
-    arguments = [*jaxpr.constvars, *jaxpr.invars]
-    return core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=arguments), []), len(jaxpr.constvars)
 
 
 def _constant_limits(
@@ -191,40 +183,13 @@ def _constant_limits(
     """Yield the limit of programs whose work XLA does while compiling, and no step does."""
     for program, each in zip(programs, built, strict=True):
         jaxpr, flops = program.jaxpr.jaxpr, _flops(each)
-        parts = _constant_parts(core, jaxpr, jaxpr.invars[: program.constants])
+        parts = constant_parts(core, jaxpr, jaxpr.invars[: program.constants])
         folded = sum(_flops(_compile(jax, core, _Program(jaxpr=part))) for part in parts)
         if flops and folded > MAX_CONSTANT_WORK * flops:
             yield (
                 f"XLA does {percentage(folded / flops)} of a program's work once, while "
                 "compiling, as it depends on constants alone: pass the arrays as arguments"
             )
-
-
-def _constant_parts(core: Foreign, jaxpr: Foreign, constants: list[Foreign]) -> Iterator[Foreign]:
-    """Yield the parts that depend on these arguments alone, also of functions that are inlined.
-
-    XLA evaluates no loops while compiling.
-    """
-    fixed, equations = set(constants), list[Foreign]()
-    for equation in jaxpr.eqns:
-        is_known = [hasattr(each, "val") or each in fixed for each in equation.invars]
-        if all(is_known) and not equation.effects and not _has_loop(equation):
-            equations.append(equation)
-            fixed.update(equation.outvars)
-        elif equation.primitive.name in _JITTED:
-            inner, own_count = _with_constant_arguments(core, equation.params["jaxpr"])
-            inner_constants = compress(inner.jaxpr.invars, [*[True] * own_count, *is_known])
-            yield from _constant_parts(core, inner.jaxpr, list(inner_constants))
-    outputs = [each for equation in equations for each in _outputs(equation)]
-    if constants and outputs:
-        outside = {"constvars": [], "invars": constants, "outvars": outputs}
-        part = jaxpr.replace(**outside, eqns=equations, effects=frozenset())
-        yield core.ClosedJaxpr(part, [])
-
-
-def _has_loop(equation: Foreign) -> bool:
-    is_loop = equation.primitive.name in (_LOOP_WITH_LENGTH, _LOOP)
-    return is_loop or any(map(_has_loop, (each for part in _parts(equation) for each in part.eqns)))
 
 
 def _flops(program: _CompiledProgram) -> float:
@@ -284,7 +249,7 @@ def _with_all_iterations(jax: Foreign, core: Foreign, closed: Foreign, own_costs
     total = dict(own_costs)
     for iterations, body in _loops(closed.jaxpr):
         if iterations > 1:
-            opened, _ = _with_constant_arguments(core, body)
+            opened, _ = with_constant_arguments(core, body)
             lowered = _lower(jax, core, opened)
             once = _with_all_iterations(jax, core, opened, _own_costs(lowered, lowered.compile()))
             for key, value in once.items():
@@ -295,10 +260,10 @@ def _with_all_iterations(jax: Foreign, core: Foreign, closed: Foreign, own_costs
 def _loops(jaxpr: Foreign) -> Iterator[tuple[int, Foreign]]:
     """Yield the outermost loops with a known number of iterations, and their closed bodies."""
     for equation in jaxpr.eqns:
-        if equation.primitive.name == _LOOP_WITH_LENGTH:
+        if equation.primitive.name == LOOP_WITH_LENGTH:
             yield int(equation.params["length"]), equation.params["jaxpr"]
         else:
-            for part in _parts(equation):
+            for part in inner_jaxprs(equation):
                 yield from _loops(part)
 
 
@@ -306,11 +271,11 @@ def _limits(jaxpr: Foreign) -> Iterator[str]:
     """Yield the limits of XLA's counts of a program."""
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        if name == _LOOP:
+        if name == LOOP:
             yield "a loop without a fixed number of iterations is counted as one iteration"
         if name in _OPAQUE:
             yield f"the work of {name} {OPAQUE_LIMIT}"
-        for part in _parts(equation):
+        for part in inner_jaxprs(equation):
             yield from _limits(part)
 
 
@@ -325,16 +290,6 @@ def _foreign_calls(jaxpr: Foreign, text: str) -> Iterator[str]:
         target = quoted or bare
         if not _CALLS_WITHOUT_ARITHMETIC.fullmatch(target):
             yield f"the work of the custom call {target[:MAX_TARGET]} {OPAQUE_LIMIT}"
-
-
-def _parts(equation: Foreign) -> Iterator[Foreign]:
-    """Yield the jaxprs in an equation: a body, branches, a called function."""
-    for value in equation.params.values():
-        several = cast("Sequence[Foreign]", value) if isinstance(value, tuple | list) else (value,)
-        for each in several:
-            inner = getattr(each, "jaxpr", each)
-            if hasattr(inner, "eqns"):
-                yield inner
 
 
 def _costs(

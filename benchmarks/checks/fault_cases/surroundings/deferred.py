@@ -118,6 +118,20 @@ def steps():
         return numpy.load(file)
     return step
 """
+CHECKPOINT = """
+import perfledger, jax
+@perfledger.workload()
+def steps():
+    a = jax.random.normal(jax.random.key(0), (400, 400))
+    b = a + 1
+    run = jax.jit(lambda x, b: jax.checkpoint(lambda c: x @ x @ x @ x @ c)(b).sum())
+    def step():
+        return run(a, b)
+    return step
+"""
+FOLDED = replaced(replaced(CHECKPOINT, "lambda x, b:", "lambda b:"), "run(a, b)", "run(b)").replace(
+    "x @ x @ x @ x @ c", "a @ a @ a @ a @ c"
+)
 TIMED_OUT = """
 import queue, threading
 import perfledger
@@ -186,6 +200,13 @@ DEFERRED = (
         replaced(HANDLE, "1_000_000", "3_000_000"),
         NOT_MEASURED,
         "returns before its work is done",
+    ),
+    case(
+        "jax: inputs that become constants of a checkpoint",
+        CHECKPOINT,
+        FOLDED,
+        NOT_MEASURED,
+        "cannot tell whether head still does the work",
     ),
     case(
         "numpy: an array of a file that nobody has read",

@@ -102,50 +102,6 @@ def test_a_loop_whose_end_is_not_known_is_a_limit(jax, count):
     assert incomplete(found_count) == {step_work.FLOPS, step_work.TRANSCENDENTALS, step_work.BYTES}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "share"),
-    [
-        ("nothing else", "100 %"),
-        ("a part", "50 %"),
-        ("of an inner function", "50 %"),
-        ("given to an inner function", "50 %"),
-    ],
-)
-def test_work_on_constants_alone_is_done_while_compiling(jax, count, case, share):
-    x = jax.numpy.ones((SIZE, SIZE))
-    steps = {
-        "nothing else": lambda _: x @ x,
-        "a part": lambda b: (x @ x) @ b,
-        "of an inner function": jax.jit(lambda c: (x @ x) @ c),
-        "given to an inner function": lambda b: jax.jit(lambda a, c: (a @ a) @ c)(x, b),
-    }
-    folded = jax.jit(steps[case])
-
-    found_count = count(lambda: folded(x))
-
-    (limit,) = found_count.limits
-    assert limit == (
-        f"XLA does {share} of a program's work once, while compiling, as it depends on constants "
-        "alone: pass the arrays as arguments"
-    )
-    assert step_work.FLOPS in incomplete(found_count)
-
-
-@pytest.mark.slow
-def test_masks_tables_and_loops_on_constants_keep_a_count_complete(jax, count):
-    x, table = jax.numpy.ones((SIZE, SIZE)), jax.numpy.ones((SIZE, SIZE))
-
-    def model(a):
-        mask = jax.numpy.tril(jax.numpy.ones((SIZE, SIZE)))
-        looped, _ = jax.lax.scan(lambda b, _: (b @ b, None), table, length=4)
-        return (a @ a) * mask + table.cumsum(0) + looped
-
-    found_count = count(lambda: jax.jit(model)(x))
-
-    assert incomplete(found_count) == set(), found_count.limits
-
-
 def foreign(found_count):
     return [limit for limit in found_count.limits if limit.startswith("the work of libraries")]
 
