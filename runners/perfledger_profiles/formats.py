@@ -136,7 +136,8 @@ _SIGNATURES = tuple(
             ProfileFormat.ROCPROF,
             (
                 rb'^(?=[^\n]{0,400}"?Kernel_?Name\b)[^\n]*\b(?:Start_Timestamp|BeginNs)\b'
-                rb'|^"Name","Calls","TotalDurationNs"|^"Kind","Direction"'
+                rb'|^"?Name"?,"?Calls"?,"?(?:TotalDurationNs|DURATION \(nsec\))'
+                rb'|^(?:"Guid",)?"Kind","Direction"'
                 rb'|\A\s*\{\s*"rocprofiler-sdk-tool"'
             ),
         ),
@@ -198,8 +199,12 @@ _NOT_UNDERSTOOD = (
         "it is a trace of Ascend's profiler (trace_view.json), whose events have no category",
     ),
     (
-        re.compile(rb'\A"?Domain"?,"?Function"?,'),
+        re.compile(rb'\A(?:"?Guid"?,)?"?Domain"?,"?Function"?,'),
         "it lists host calls of rocprofv3: give its kernel_trace.csv, JSON or rocpd file",
+    ),
+    (
+        re.compile(rb'\A(?:"?Guid"?,)?"?Node_Id"?,'),
+        "it lists devices of rocprofv3: give its kernel_trace.csv, JSON or rocpd file",
     ),
 )
 # Used if the content does not decide, as for a damaged file.

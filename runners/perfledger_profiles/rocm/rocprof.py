@@ -40,7 +40,8 @@ _QUEUES = ("queueid", "streamid")
 _AGENTS = ("sourceagentid", "destinationagentid")
 # A table joined from several processes' databases (rocpd convert), and one of rocprof 2.
 _PROCESSES = ("guid", "pid")
-_TOTAL = "totaldurationns"
+# The sum of a kernel's calls, by rocprof --stats and by rocpd summary.
+_TOTALS = ("totaldurationns", "duration (nsec)")
 _COPY = "MEMORY_COPY_"
 _DIRECTIONS = {
     "HOST_TO_DEVICE": "HtoD",
@@ -110,7 +111,7 @@ def _content(data: bytes) -> Trace | _Statistics:
         return read_rocprof_json(unpacked)
     text = read_text(unpacked)
     rows, dropped = _rows(text.lines)
-    if rows and _TOTAL in rows[0]:
+    if rows and not rows[0].keys().isdisjoint(_TOTALS):
         kernels = [kernel for row in rows if (kernel := _of_statistics(row)) is not None]
         if not kernels:
             raise ProfileError(_NO_KERNELS)
@@ -147,7 +148,7 @@ def _column(cell: str) -> str:
 
 def _is_header(columns: Sequence[str]) -> bool:
     has_name = any(name in columns for name in (*_NAMES, "direction"))
-    return has_name and (_TOTAL in columns or any(start in columns for start in _STARTS))
+    return has_name and any(one in columns for one in (*_TOTALS, *_STARTS))
 
 
 def _call(row: _Row) -> TimelineCall | None:
@@ -196,7 +197,7 @@ def _of_statistics(row: _Row) -> Kernel | None:
     text = row.get("name", "")
     direction = _DIRECTIONS.get(text.removeprefix(_COPY))
     name = clean_name(kernel_name(text if direction is None else f"Memcpy {direction}"))
-    seconds, calls = _number(row[_TOTAL]), _number(row.get("calls", ""))
+    seconds, calls = _number(_text(row, _TOTALS)), _number(row.get("calls", ""))
     if _API.fullmatch(name) or seconds is None or calls is None:
         return None
     return Kernel(

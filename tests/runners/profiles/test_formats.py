@@ -250,8 +250,23 @@ def test_fields_and_parameters_have_known_bounds_and_defaults():
         (b'[{"name": "process_name", "pid": 3, "args": {"name": "Ascend Hardware"}}]', "Ascend"),
         (b'[{"ph": "X", "name": "MatMul", "ts": "1742490378358140.950", "dur": 2}]', "Ascend"),
         (b'"Domain","Function","Process_Id","Thread_Id"\n', "kernel_trace.csv"),
+        (b'"Guid","Domain","Function","Process_Id"\n', "host calls"),
+        (b'"Guid","Node_Id","Logical_Node_Id"\n', "devices"),
     ],
 )
 def test_a_known_file_that_is_not_understood_is_named(head, reason):
     with pytest.raises(ProfileError, match=f"^file is not understood: it .*{reason}"):
         detect_format(head, "file")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'"Kind","Direction","Start_Timestamp"\n',
+        b'"Guid","Kind","Direction","Start_Timestamp"\n',
+        b'"Name","Calls","DURATION (nsec)"\n',
+        b"Name,Calls,DURATION (nsec)\n",
+    ],
+)
+def test_the_tables_that_rocpd_converts_are_rocprofs(header):
+    assert detect_format(header, "file.csv") is ProfileFormat.ROCPROF

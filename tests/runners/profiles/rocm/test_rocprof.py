@@ -208,3 +208,13 @@ def test_impossible_sizes_are_unknown():
     profile = read(V3.replace(",64,1,1,1000,2,1", ",0,1,1,99999999999,2,1"))
 
     assert {kernel.grid for kernel in profile.kernels} == {"", "2,1,1"}
+
+
+def test_sums_of_rocpd_summary_are_statistics_of_kernels():
+    profile = read(
+        '"Name","Calls","DURATION (nsec)","AVERAGE (nsec)"\n"norm_l23",1001,92043050,91951.1\n'
+    )
+
+    (kernel,) = profile.kernels
+    assert (kernel.name, kernel.count) == ("norm_l23", 1001.0)
+    assert kernel.seconds == pytest.approx(92.04305e-3)
