@@ -14,7 +14,7 @@ from perfledger_profiles.diff.matching import is_attention_part, is_fused_attent
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import is_fused_name
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
-from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
+from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL, XLA_RUNTIME
 
 COMPILE = (
     "a function is traced and compiled in the step: call jax.jit once, outside of it, and keep the "
@@ -149,7 +149,8 @@ _SORT = re.compile(r"(?i)\b(aten::)?(arg)?sort\b|radixsort|sort[._]\d|bitonic")
 _CALLBACK = re.compile(r"(?i)callback")
 _WHILE = re.compile(r"(^|/|_)(while|condition|body)\b")
 _GATHER = re.compile(r"(?i)gather|scatter")
-_DISPATCH = re.compile(r"Pjit|_?Function\(|Execute|Dispatch")
+_WAIT = re.compile(re.escape(XLA_RUNTIME))  # for a program's operations, on the CPU
+_DISPATCH = re.compile(rf"Pjit|_?Function\(|Execute|Dispatch|{_WAIT.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +229,8 @@ def _is_new_float64(context: _ChangeContext) -> bool:
 
 def _is_reading_back(context: _ChangeContext) -> bool:
     is_around = any(one.name in _READ_BACK_LOOP for one in context.change.head)
-    if not (is_around or context.concerns(_READ_BACK)):
-        return False
-    return _read_backs(context.head) > _read_backs(context.base)
+    has_more = _read_backs(context.head) > _read_backs(context.base)
+    return has_more and (is_around or context.concerns(_READ_BACK))
 
 
 def _read_backs(profile: Profile) -> float:
@@ -271,9 +271,11 @@ def _is_one_hot(context: _ChangeContext) -> bool:
     )
 
 
-def _is_newly(pattern: re.Pattern[str]) -> Callable[[_ChangeContext], bool]:
-    """Return a test for matching operations that a step calls more often than before."""
-    return lambda context: context.concerns(pattern) and context.has_more(pattern)
+def _is_newly(
+    pattern: re.Pattern[str], *, around: re.Pattern[str] | None = None
+) -> Callable[[_ChangeContext], bool]:
+    """Return a test for operations that a step calls more often, which a change is or is around."""
+    return lambda context: context.concerns(around or pattern) and context.has_more(pattern)
 
 
 def _is_covered_less(context: _ChangeContext) -> bool:
@@ -372,16 +374,18 @@ _EVIDENCE: tuple[tuple[str, Callable[[_ChangeContext], bool]], ...] = (
     (INPUT, _is_input),
     (FUSED_OPTIMIZER, _is_optimizer_taken_apart),
     (RECOMPUTE, _is_recomputing),
-    (GRADIENTS, lambda context: context.concerns(_ZERO_GRAD) and context.has_more(_FILL)),
+    (GRADIENTS, _is_newly(_FILL, around=_ZERO_GRAD)),
     (FLOAT64, _is_new_float64),
     (READ_BACK, _is_reading_back),
     (ONE_HOT, _is_one_hot),
     (SORT, _is_newly(_SORT)),
     (CALLBACK, _is_newly(_CALLBACK)),
+    (CALLBACK, _is_newly(_CALLBACK, around=_WAIT)),
     (GRAPH_BREAK, _is_covered_less),
     (PIECES, _is_in_more_pieces),
     (EAGER, _is_eager),
     (SEQUENTIAL, _is_newly(_WHILE)),
+    (SEQUENTIAL, _is_newly(_WHILE, around=_WAIT)),
     (GATHER, _is_newly(_GATHER)),
     (MASK, _is_newly(_MASK)),
     (DROPOUT, _is_newly(_DROPOUT)),

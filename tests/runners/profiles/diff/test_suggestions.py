@@ -34,6 +34,7 @@ from perfledger_profiles.diff.suggestions import (
     WORKERS,
 )
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
+from perfledger_profiles.xla.host_events import XLA_RUNTIME
 
 
 def advice(base, head):
@@ -283,6 +284,28 @@ def test_a_compiled_function_that_is_called_more_often_has_no_more_pieces(make):
     sides = (make.profile(make.operation(REGION.format("0/0"), n * 1e-3, n)) for n in (1.0, 8.0))
 
     assert PIECES not in advice(*sides).values()
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "text"),
+    [
+        ("debug_callback.6", 4.0, CALLBACK),
+        ("while.3", 1.0, SEQUENTIAL),
+        ("PjitFunction(tanh)", 9.0, EAGER),
+        ("dot.3", 4.0, ""),
+    ],
+)
+def test_a_longer_wait_for_xla_is_advised_on_by_what_the_step_calls_more_often(
+    make, name, count, text
+):
+    base = make.profile(make.operation("dot.1", 5e-3), make.operation(XLA_RUNTIME, 1e-3))
+    head = make.profile(
+        make.operation("dot.1", 5e-3),
+        make.operation(XLA_RUNTIME, 9e-3),
+        make.operation(name, 1e-6, count),
+    )
+
+    assert advice(base, head)[XLA_RUNTIME] == text
 
 
 def test_a_compiled_region_that_was_taken_apart_is_a_graph_break(make):
