@@ -45,7 +45,7 @@ MIN_LATE_WARMUPS = 6
 # and in a typical one. Of unchanged steps it was 0.99 to 1.04 in five processes beside ten tasks a
 # core.
 MAX_SHRUNK, MAX_TYPICALLY_SHRUNK = 0.9, 0.8
-MIN_READINGS = 12  # a quarter has a median, also in the shortest pairs (`pair_length`)
+MIN_READINGS = 16  # so that a quarter has a median
 
 Pairs = Mapping[int, Mapping[Side, Run]]
 

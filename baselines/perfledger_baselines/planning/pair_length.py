@@ -17,8 +17,8 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
 from perfledger_baselines.estimation.interleaving import turn_differences
 
-# Fewer turns do not show in which of the first ones a side had not settled (`change_point`).
-FEWEST_TURNS = 12
+# Up to 15 first turns in which a side has not settled are found if others follow (`change_point`).
+FEWEST_TURNS = 20
 # Standard deviation from pair to pair of unchanged code beyond that of its turns, a log ratio. On a
 # quiet two-core machine it is .012 to .016 in 333 pairs, without those that differ by 6 % or more.
 PAIR_SPREAD = 0.015

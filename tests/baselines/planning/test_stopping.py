@@ -335,7 +335,7 @@ def test_fields_and_parameters_have_known_bounds_and_defaults():
     assert_bounds_are_known(perfledger_baselines, Path(__file__).with_name("field_bounds.txt"))
 
 
-def pair_in_turns(build, turns=16):
+def pair_in_turns(build, turns=24):
     runs = build.pairs("m:f", step_time_p50=[(0.01, 0.01)])[0]
     return [
         build.with_turns(
@@ -350,7 +350,7 @@ def test_the_next_pair_of_steady_turns_is_shorter(build):
     rule = started("m:f", "m:g")
     rule.add(*pair_in_turns(build))
 
-    assert rule.pair_lengths({"m:f": 1.5, "m:g": 1.5}) == {"m:f": pytest.approx(12 * 0.03)}
+    assert rule.pair_lengths({"m:f": 1.5, "m:g": 1.5}) == {"m:f": pytest.approx(20 * 0.03)}
 
 
 def test_a_pair_whose_time_is_unknown_is_not_shortened(build):
