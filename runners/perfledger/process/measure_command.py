@@ -26,6 +26,7 @@ from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters.device import DeviceMeter, TraceEffort, window_steps
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
+from perfledger.package_code import MAX_PACKAGES
 from perfledger.process.command_context import (
     BoundWorkload,
     CommandContext,
@@ -188,17 +189,16 @@ class _LastStepWatch:
         self._reads.watch()
 
     def packages(self, *, is_prepared: bool) -> tuple[Fields, ...]:
-        """Return the loaded packages, then copies and files, and end the watch.
+        """Return copies and files, then the loaded packages, each once, and end the watch.
 
         What a preparation reads cannot be told from what its step reads.
         """
         # Before the files of loaded modules are read.
         files, copies = self._reads.files(), self._programs.copies()
-        packages = (*self._recorder.record(sys.modules), *copies)
-        names = {package.name for package in packages}
-        own_files = () if is_prepared else files
-        packages += tuple(file for file in own_files if file.name not in names)
-        return tuple(map(asdict, packages))
+        named = (*copies, *(() if is_prepared else files))[:MAX_PACKAGES]
+        loaded = self._recorder.record(sys.modules)[: MAX_PACKAGES - len(named)]
+        packages = {(each.name, each.folder): each for each in (*named, *loaded)}
+        return tuple(map(asdict, packages.values()))
 
 
 class _Results:

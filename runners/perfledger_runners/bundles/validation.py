@@ -279,9 +279,10 @@ def _check_devices(run: Run) -> None:
 
 
 def _check_packages(packages: Collection[LoadedPackage]) -> None:
-    names = {package.name for package in packages}
-    is_short = len(names) == len(packages) <= MAX_PACKAGES
-    require(is_short, f"packages: a duplicate name, or more than {MAX_PACKAGES}")
+    # A step may run a package of the checkout, and start a program that imports a copy of it.
+    places = {(package.name, package.folder) for package in packages}
+    is_short = len(places) == len(packages) <= MAX_PACKAGES
+    require(is_short, f"packages: a duplicate name and folder, or more than {MAX_PACKAGES}")
     for index, package in enumerate(packages):
         at = f"packages[{index}]"
         require(package.modules >= 1, f"{at}.modules: not positive")

@@ -86,3 +86,9 @@ def test_a_package_twice_or_too_many_are_refused():
         read_bundle(with_packages(package(), package()))
     with pytest.raises(BundleError, match="more than 200"):
         read_bundle(with_packages(*(package(name=f"p{n}") for n in range(MAX_PACKAGES + 1))))
+
+
+def test_a_package_beside_a_copy_of_it_is_read():
+    bundle = read_bundle(with_packages(package(), package(folder="/site-packages/mypkg")))
+
+    assert len({each.folder for run in bundle.runs for each in run.packages}) == 2
