@@ -82,8 +82,9 @@ class FaultOutcome:
 
     @property
     def is_unsure(self) -> bool:
-        """Return whether other load left the check undecided."""
-        return self.exit_status == UNDECIDED and "undecided" in self.outcomes
+        """Return whether other load left the check undecided, or without time to measure."""
+        is_late = self.case.expected in {REGRESSED, SILENT} and "budget:" in self.outcomes
+        return self.exit_status == UNDECIDED and (is_late or "undecided" in self.outcomes)
 
     @property
     def mark(self) -> str:
