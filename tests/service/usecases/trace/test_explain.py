@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
+from perfledger.metrics import CPU_TIME, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import (
     Bucket,
     HeldTensors,
@@ -19,8 +19,11 @@ from perfledger.records import Device, Machine, Revision, Side
 from perfledger.step_work import TEMPORARY_MEMORY, Count, CountedWork, StepWork
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.diff.suggestions import PYTHON
 from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_service.usecases.trace.explain import (
+    WAITS,
     classify_profile,
     device_at_timing,
     explain_bundle,
@@ -219,6 +222,30 @@ def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundl
     bundles = [explained(bundle)[0][0] for bundle in (sure, replace(sure, runs=runs))]
 
     assert [one.is_attributable for one in bundles] == [False, True]
+
+
+@pytest.mark.parametrize(("processor_ratio", "is_wait"), [(1.0, True), (1.05, True), (1.2, False)])
+def test_a_longer_step_that_no_processor_works_for_is_advised_on_as_a_wait(
+    make_bundle, processor_ratio, is_wait
+):
+    sides = tuple(
+        replace(one, operations=(replace(one.operations[0], name=OUTSIDE_OPERATIONS),))
+        for one in both()
+    )
+    bundle = make_bundle(ratio=1.2, profiles=sides, metrics=(STEP_TIME, CPU_TIME, PEAK_MEMORY))
+    runs = tuple(
+        replace(
+            run,
+            samples=run.samples
+            | {CPU_TIME.name: (ratio * (1 + 1e-4 * run.pair),) * len(run.samples[STEP_TIME.name])},
+        )
+        for run in bundle.runs
+        for ratio in [0.01 * (processor_ratio if run.side is Side.HEAD else 1.0)]
+    )
+
+    (explanation,), _ = explained(replace(bundle, runs=runs))
+
+    assert explanation.causes[0].suggestion == (WAITS if is_wait else PYTHON)
 
 
 def with_peaks(bundle, base, head):
