@@ -13,7 +13,13 @@ from types import MappingProxyType
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_baselines.estimation.pairing import Pair, PairedTest, estimate_bundle
+from perfledger_baselines.estimation.pairing import (
+    Pair,
+    PairedTest,
+    RunPairs,
+    estimate_bundle,
+    match_runs,
+)
 from perfledger_baselines.judging.decision import (
     Decision,
     decide_paired,
@@ -39,16 +45,17 @@ TRADED_KINDS = frozenset({MetricKind.UTILIZATION, MetricKind.CPU_TIME})
 class Judgement:
     """The verdicts on a check, with the tests and decisions that they rest on.
 
-    `verdicts` are by workload in the bundle's order, then by metric. `tests` are those whose pairs
-    decide, and `decisions` one for each of them. `failures` are those that judging adds to the
-    bundle's: workloads that may no longer do their work. `kernels` are the judgements of single
-    kernels, if the check was asked for them.
+    `runs` are all complete pairs, by workload. `verdicts` are by workload in the bundle's order,
+    then by metric. `tests` are those whose pairs decide, and `decisions` one for each of them.
+    `failures` are those that judging adds to the bundle's: workloads that may no longer do their
+    work. `kernels` are the judgements of single kernels, if the check was asked for them.
     """
 
     rule: DecisionRule
     tests: tuple[PairedTest, ...]
     decisions: tuple[Decision, ...]
     verdicts: tuple[Verdict, ...]
+    runs: RunPairs
     failures: tuple[Failure, ...] = ()
     kernels: tuple[KernelJudgement, ...] = ()
 
@@ -71,7 +78,8 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     """
     rule = DecisionRule.from_plan(bundle.plan)
     if bundle.is_imported:
-        return Judgement(rule=rule, tests=(), decisions=(), verdicts=())
+        runs = match_runs(bundle.runs)
+        return Judgement(rule=rule, tests=(), decisions=(), verdicts=(), runs=runs)
     estimates = estimate_bundle(bundle, most=rule.most_pairs)
     doubts = work_doubts(bundle)
     all_failures = (*bundle.failures, *doubts.failures)
@@ -90,6 +98,7 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
         tests=deciding,
         decisions=decisions,
         verdicts=_in_order((*verdicts, *kernel_verdicts(kernels)), estimates.tests),
+        runs=estimates.runs,
         failures=(*doubts.failures, *unproven.values()),
         kernels=kernels,
     )

@@ -20,6 +20,7 @@ from perfledger.records import (
 )
 from perfledger.registration.workload_pattern import is_match
 from perfledger.time_units import SECONDS_PER_MINUTE
+from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -49,7 +50,7 @@ from perfledger_service.usecases.bench.power import (
     MAX_PAIRS,
     MIN_PAIRS,
     PowerRequest,
-    spreads_of_runs,
+    spreads_of_pairs,
 )
 from perfledger_service.usecases.bench.repository_harness import repository_harness
 from perfledger_service.usecases.check.checkouts import CheckProgress
@@ -267,7 +268,7 @@ def _noise_floor(
         alpha=settings.alpha,
         floor=settings.floor,
     )
-    spreads = spreads_of_runs(paired_runs.runs, metrics, power)
+    spreads = spreads_of_pairs(match_runs(paired_runs.runs), metrics, power)
     verdicts = judge_tests([test for test, _ in spreads], rule=rule)
     return NoiseFloor(
         workload=site.workload.id,

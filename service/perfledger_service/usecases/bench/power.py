@@ -9,10 +9,10 @@ import numpy as np
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import STEP_TIME, Metric
-from perfledger.records import Run
 from perfledger.rounding import for_programs
 from perfledger_baselines.estimation.pairing import (
     PairedTest,
+    RunPairs,
     estimate_pairs,
     judged_metrics,
     match_runs,
@@ -172,14 +172,14 @@ def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView
     return _spread(series.name, math.sqrt(prior.variance), source, request)
 
 
-def spreads_of_runs(
-    runs: Iterable[Run], metrics: Iterable[Metric], request: PowerRequest
+def spreads_of_pairs(
+    runs: RunPairs, metrics: Iterable[Metric], request: PowerRequest
 ) -> tuple[tuple[PairedTest, SpreadView], ...]:
-    """Return each test of these runs' pairs, with its spread and what the pairs can detect."""
+    """Return each test of these pairs, with its spread and what the pairs can detect."""
     judged = judged_metrics(metrics)
     return tuple(
         (test, _spread_of_test(test, request))
-        for workload, pairs in match_runs(runs).items()
+        for workload, pairs in runs.items()
         for test in tests_of(workload, estimate_pairs(pairs, judged), judged)
     )
 
@@ -188,7 +188,7 @@ def _spreads_of_bundle(bundle: Bundle, request: PowerRequest) -> list[SpreadView
     pairs = match_runs(bundle.runs)
     starts = beginnings(bundle)
     spreads: list[SpreadView] = []
-    for test, spread in spreads_of_runs(bundle.runs, bundle.metrics, request):
+    for test, spread in spreads_of_pairs(pairs, bundle.metrics, request):
         if spread.sd is not None and test.metric.name == STEP_TIME.name:
             steps, note = best_steps(pairs[test.workload], starts)
             spreads.append(replace(spread, steps=steps, steps_note=note))

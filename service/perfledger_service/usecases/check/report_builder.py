@@ -8,7 +8,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import PEAK_MEMORY
 from perfledger.records import Side
 from perfledger_baselines.estimation.interleaving import interleaved_difference
-from perfledger_baselines.estimation.pairing import match_runs
+from perfledger_baselines.estimation.pairing import RunPairs
 from perfledger_baselines.estimation.work_counts import work_comparisons
 from perfledger_baselines.judging.judge import is_trade, judgement_of
 from perfledger_baselines.judging.variant_ranking import variant_rankings
@@ -27,7 +27,7 @@ from perfledger_service.rendering.layout.variant_sentences import (
     remark_sentences,
 )
 from perfledger_service.usecases.check.report_notes import history_notes, report_notes
-from perfledger_service.usecases.check.step_count import process_steps
+from perfledger_service.usecases.check.step_count import beginnings, process_steps
 from perfledger_service.usecases.cost.change import (
     CheckConclusion,
     conclude_check,
@@ -111,8 +111,8 @@ def build_report(
         work=work_rates(bundle, verdicts),
         projections=project_bundle(bundle, today=today) if is_priced else (),
         pairs_needed=pairs_for_margin(judgement),
-        steps=process_steps(bundle),
-        interleaved_workloads=_interleaved_workloads(bundle),
+        steps=process_steps(judgement.runs, beginnings(bundle)),
+        interleaved_workloads=_interleaved_workloads(judgement.runs),
         work_counts=work_comparisons(bundle),
         notes=(
             *ranking_sentences(rankings),
@@ -248,9 +248,9 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
     return tuple(costs)
 
 
-def _interleaved_workloads(bundle: Bundle) -> tuple[str, ...]:
+def _interleaved_workloads(runs: RunPairs) -> tuple[str, ...]:
     return tuple(
         workload
-        for workload, pairs in match_runs(run for run in bundle.runs if run.turns).items()
+        for workload, pairs in runs.items()
         if any(interleaved_difference(*pair) is not None for pair in pairs)
     )

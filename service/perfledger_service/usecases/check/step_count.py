@@ -11,7 +11,7 @@ import numpy as np
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
-from perfledger_baselines.estimation.pairing import match_runs
+from perfledger_baselines.estimation.pairing import RunPairs
 from perfledger_baselines.significance.power import steps_per_process
 from perfledger_service.usecases.inputs.run_values import run_values, usable_values
 from perfledger_service.values.report import ProcessSteps
@@ -20,11 +20,13 @@ from perfledger_service.values.report import ProcessSteps
 _MIN_STEPS, _MIN_PROCESSES = 5, 5
 
 
-def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
-    """Return how many steps each workload's processes measured, and the best number."""
+def process_steps(runs: RunPairs, starts: Sequence[float]) -> tuple[ProcessSteps, ...]:
+    """Return how many steps each workload's processes measured, and the best number.
+
+    `starts` are the times at which the check's runs began, in order.
+    """
     counts: list[ProcessSteps] = []
-    starts = beginnings(bundle)
-    for workload, pairs in match_runs(bundle.runs).items():
+    for workload, pairs in runs.items():
         steps = [len(run.samples.get(STEP_TIME.name, ())) for pair in pairs for run in pair]
         if any(steps):
             best, _ = best_steps(pairs, starts)

@@ -127,7 +127,7 @@ def test_runs_that_all_start_at_once_do_not_show_the_start_up(make_bundle):
 def test_workloads_that_share_a_process_have_a_count_each(make_bundle):
     bundle = timed(make_bundle(workloads=("a:step", "b:step"), samples=20, pairs=10), between=0.02)
 
-    counts = process_steps(bundle)
+    counts = process_steps(match_runs(bundle.runs), beginnings(bundle))
 
     assert [count.workload for count in counts] == ["a:step", "b:step"]
     assert [count.best for count in counts] == [
@@ -140,7 +140,7 @@ def test_workloads_that_share_a_process_have_a_count_each(make_bundle):
 def test_the_fewest_and_most_steps_are_those_of_any_process(make_bundle):
     bundle = with_steps(make_bundle(), lambda run: (0.01,) * (7 + run.process))
 
-    (count,) = process_steps(bundle)
+    (count,) = process_steps(match_runs(bundle.runs), beginnings(bundle))
 
     assert (count.fewest, count.most, count.best) == (7, 18, None)
 
@@ -149,4 +149,4 @@ def test_a_workload_without_step_times_is_not_counted(make_bundle):
     bundle = make_bundle()
     runs = tuple(replace(run, samples={PEAK_MEMORY.name: (1e6,)}) for run in bundle.runs)
 
-    assert process_steps(replace(bundle, runs=runs)) == ()
+    assert process_steps(match_runs(runs), beginnings(bundle)) == ()
