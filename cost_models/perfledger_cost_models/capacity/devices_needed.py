@@ -49,13 +49,13 @@ def devices_needed(
     if nodes is None:
         return DevicesNeeded(devices=None, low=None, high=None, logs=0)
     logs = min(MAX_LOGS, MAX_REPLAYED_JOBS // (REPLAYS_PER_LOG * len(jobs)))
-    drawn = (
+    resampled_logs = (
         resampled_log(jobs, seed=seed) for seed in range(logs if days_of(jobs) >= MIN_DAYS else 0)
     )
     # Where most days have no job, so may all drawn ones.
     sizes = [
         _nodes_needed(each, shape, policy, target, first=nodes)
-        for each in drawn
+        for each in resampled_logs
         if ((each.run_ms >= 0) & (each.devices > 0)).any()
     ]
     node_counts = [each for each in sizes if each is not None]
