@@ -166,11 +166,11 @@ def float64_layers(torch: Any, side: Side) -> Step:
 
 def watched_values(jax: Any, side: Side) -> Step:
     inputs, weight = draw(jax, 64, 128), draw(jax, 128, 128) / 11
-    seen: list[float] = []
+    sums: list[float] = []
 
     def note(values: Any) -> None:
-        seen.append(sum(float(one) for one in values.ravel()[:2000]))
-        del seen[:-4]
+        sums.append(sum(float(one) for one in values.ravel()[:2000]))
+        del sums[:-4]
 
     def model(values: Any) -> Any:
         for _ in range(4):
