@@ -66,6 +66,7 @@ class MessageType(StrEnum):
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as intended
     NOTE = "note"  # LIST: text: options of another tool that do not apply
+    IMPORTING = "importing"  # LIST: path: of the file that is imported next
     # workloads, reason: these are not run, because forks would not be independent. LIST: paths of
     # files, which are not listed
     NO_FORK = "no_fork"
@@ -116,6 +117,7 @@ class ChildRequest:
     # names.
     paths: tuple[str, ...] = ("benchmarks",)
     suite: BenchmarkSuite = BenchmarkSuite.PERFLEDGER
+    listed_files: tuple[str, ...] = ()  # LIST, asv: below root, to import no others; empty: all
     workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
     # Workload → module of the file that registers it, as LIST has found; without it, the module of
     # its function. Only this file is imported, and what it imports itself.
@@ -193,7 +195,7 @@ def read_request(path: Path) -> ChildRequest:
             f"{PROTOCOL_VERSION}: start both from the same perfledger"
         )
         raise RequestError(msg)
-    names = ("import_paths", "paths", "workloads", "unprofiled", "watched_sources")
+    names = ("import_paths", "paths", "listed_files", "workloads", "unprofiled", "watched_sources")
     fields |= {name: tuple(fields[name]) for name in names}
     fields["params"] = {
         workload: {name: tuple(values) for name, values in chosen.items()}

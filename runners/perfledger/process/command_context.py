@@ -20,7 +20,7 @@ from perfledger.process.forks.obstacle import OpenState, StartSettings
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
-from perfledger.protocol import ChildRequest, MessageType
+from perfledger.protocol import ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason, Framework, WorkloadSpec
 from perfledger.variants.choice import transform_step
 from perfledger.variants.transformed_step import FunctionCall, TransformedStep
@@ -111,6 +111,11 @@ class CommandContext:
         if top not in self.listed_files:
             self.listed_files[top] = tuple(source_files(top))
         return self.listed_files[top]
+
+    def report_import(self, path: str) -> None:
+        """Report, while workloads are listed, which file is imported next."""
+        if self.request.command is Command.LIST:
+            self.channel.send(MessageType.IMPORTING, {"path": path})
 
     @property
     def is_forking(self) -> bool:

@@ -18,6 +18,7 @@ from perfledger.workload import REGISTERED_WORKLOADS, Workload
 OWN_NAME = "perfledger"
 
 FileLister = Callable[[Path], Iterable[Path]]  # returns what source_files does
+ImportListener = Callable[[str], object]  # is called with each path, below root, before its import
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,7 @@ def discover(
     roots: Sequence[Path],
     modules: frozenset[str] = frozenset(),
     list_files: FileLister | None = None,
+    importing: ImportListener = lambda _: None,
 ) -> ImportedWorkloads:
     """Import the files below `paths`; with `modules`, only the files of these modules.
 
@@ -124,7 +126,12 @@ def discover(
             broken.append(_outside(path))
         else:
             imported = import_below(
-                start, root=top, roots=roots, modules=modules, list_files=list_files
+                start,
+                root=top,
+                roots=roots,
+                modules=modules,
+                list_files=list_files,
+                importing=importing,
             )
             broken += (each for each in imported if isinstance(each, ImportFailure))
     return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
@@ -182,6 +189,7 @@ def import_below(
     roots: Sequence[Path],
     modules: frozenset[str],
     list_files: FileLister | None = None,
+    importing: ImportListener = lambda _: None,
 ) -> Iterator[ModuleType | ImportFailure]:
     """Import the files at or below `start`, and yield each module or why it cannot be imported.
 
@@ -201,6 +209,7 @@ def import_below(
             )
             yield ImportFailure(path=path, detail=detail)
         elif not modules or name in modules:
+            importing(path)
             detail = import_file(name, file, root=root)
             if detail:
                 yield ImportFailure(path=path, detail=detail, module=name)

@@ -26,6 +26,7 @@ def collect_registered(context: CommandContext, modules: frozenset[str]) -> Coll
         roots=context.roots,
         modules=modules,
         list_files=context.source_files,
+        importing=context.report_import,
     )
     context.channel.leave_if_forked()
     files = files_of(context)

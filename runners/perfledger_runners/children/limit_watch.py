@@ -13,6 +13,7 @@ from perfledger_runners.children.process_tree import available_bytes
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     DoneMessage,
+    ImportingMessage,
     ReadyMessage,
     RunMessage,
     SamplingMessage,
@@ -20,6 +21,7 @@ from perfledger_runners.children.protocol_parser import (
     StartedMessage,
     TurnMessage,
 )
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # After the last message: an interpreter with torch and a device takes a second or two to exit.
 GRACE_S = 15.0
@@ -86,6 +88,7 @@ class LimitWatch:
             self._memory = int(MEMORY_SHARE * available)
         self._looked_at = self._since
         self._workload = ""
+        self._file = ""  # that is being imported
         self._is_awaited = harness.is_awaited
         self._idle = IdleWatch(child.thread_times)
         self._await(self._since)
@@ -108,6 +111,9 @@ class LimitWatch:
                 self._workload = workload
                 self._phase = SETTING_UP
                 self._allowed_s = self._limits.of(workload)
+            case ImportingMessage(path=path):
+                self._phase, self._file = STARTING, path
+                self._allowed_s = self._limits.startup_s
             case DoneMessage():
                 self._phase, self._allowed_s = "ending", GRACE_S
             case _:
@@ -120,6 +126,11 @@ class LimitWatch:
         self._since += seconds
         self._await(self._clock())
 
+    def _activity(self) -> str:
+        """Return what the child is doing, with the file that it imports while it is listed."""
+        is_importing = self._file and self._phase == STARTING
+        return f"importing {clean_text(self._file)[:MAX_DETAIL]}" if is_importing else self._phase
+
     def _await(self, now: float) -> None:
         """Expect the child to compute from now on."""
         idle_s = min(self._limits.idle_s, IDLE_SHARE * self._allowed_s)
@@ -129,11 +140,11 @@ class LimitWatch:
         """Return the exceeded limit, if any."""
         now = self._clock()
         if now >= self._ends_at:
-            return FailureReason.BUDGET, f"the budget ended it while {self._phase}"
+            return FailureReason.BUDGET, f"the budget ended it while {self._activity()}"
         if now - self._since > self._allowed_s:
             return (
                 FailureReason.HUNG,
-                f"it did not end within {typed(self._allowed_s)} s while {self._phase}",
+                f"it did not end within {typed(self._allowed_s)} s while {self._activity()}",
             )
         return self._waiting(now) or self._memory_trouble(now)
 
@@ -149,7 +160,7 @@ class LimitWatch:
         seconds = f"{digits(self._idle.idle_s, 2)} s"
         return (
             FailureReason.IN_USE,
-            f"{WAITED} {seconds} without using a core while {self._phase}",
+            f"{WAITED} {seconds} without using a core while {self._activity()}",
         )
 
     def _memory_trouble(self, now: float) -> tuple[FailureReason, str] | None:

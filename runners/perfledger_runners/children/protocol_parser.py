@@ -1,6 +1,5 @@
 """Parses and validates the messages of a child."""
 
-import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -27,12 +26,11 @@ from perfledger.registration.argument_faults import (
     MAX_TAGS,
     MAX_TIMEOUT_S,
     MAX_WORKLOAD_DEVICES,
-    TAG_MARKS,
 )
 from perfledger.registration.variant_name import MAX_VARIANT_LENGTH
 from perfledger_runners.children.compile_parser import CompiledPrograms
 from perfledger_runners.children.evidence_parser import Evidence
-from perfledger_runners.children.message_texts import Id, ShortText, Text
+from perfledger_runners.children.message_texts import TAG, VARIANT, Id, ShortText, Text
 from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
@@ -55,9 +53,6 @@ MAX_BATCH = 2**31  # of a request; tensors index no more
 MAX_LIMITS = 20  # sentences on what a count leaves out
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
-
-VARIANT = r"\A([a-z-]+(:[\w=.+-]+)?)?\Z"
-TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
 PathText = Annotated[str, Meta(max_length=4096)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -173,6 +168,12 @@ class NoteMessage(Message, frozen=True, kw_only=True, tag="note"):
     """A note on options of another tool's benchmarks that do not apply."""
 
     text: Text
+
+
+class ImportingMessage(Message, frozen=True, kw_only=True, tag="importing"):
+    """The path of the file that is imported next."""
+
+    path: PathText
 
 
 class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
@@ -311,6 +312,7 @@ AnyMessage = (
     | BrokenMessage
     | LeftOutMessage
     | NoteMessage
+    | ImportingMessage
     | ReadyMessage
     | StartedMessage
     | SamplingMessage

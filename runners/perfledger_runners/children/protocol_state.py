@@ -11,6 +11,7 @@ from perfledger_runners.children.protocol_parser import (
     FactsMessage,
     FailedMessage,
     GarbageError,
+    ImportingMessage,
     LeftOutMessage,
     LoadedMessage,
     NoForkMessage,
@@ -83,6 +84,7 @@ class ProtocolState:
                 | BrokenMessage()
                 | LeftOutMessage()
                 | NoteMessage()
+                | ImportingMessage()
                 | ReadyMessage()
                 | SamplingMessage()
                 | TurnMessage()
@@ -99,7 +101,13 @@ class ProtocolState:
                 is_possible = self.is_forking and not self.is_in_workload
                 are_open = is_possible and all(map(self._is_open, message.workloads))
                 return are_open or self.command is Command.LIST
-            case WorkloadMessage() | BrokenMessage() | LeftOutMessage() | NoteMessage():
+            case (
+                WorkloadMessage()
+                | BrokenMessage()
+                | LeftOutMessage()
+                | NoteMessage()
+                | ImportingMessage()
+            ):
                 return self.command is Command.LIST
             case ReadyMessage() | StartedMessage() | DoneMessage():
                 return not self.is_in_workload and self._may_follow(message)

@@ -13,6 +13,7 @@ from perfledger.process.discovery import source_files
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger.registration.registrars import second_registration
+from perfledger.rounding import digits
 from perfledger_runners.children.child_process import (
     VARIABLE_REASONS,
     ChildContinuation,
@@ -26,6 +27,7 @@ from perfledger_runners.children.protocol_parser import (
     DeviceFacts,
     FactsMessage,
     FailedMessage,
+    ImportingMessage,
     LeftOutMessage,
     NoForkMessage,
     NoteMessage,
@@ -40,6 +42,7 @@ MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
 # Stands in a report for the paths that a suite's own configuration names: "the list of workloads
 # was not finished before the time limit".
 ALL_WORKLOADS = "the list of workloads"
+OUT_OF_TIME = frozenset({FailureReason.BUDGET, FailureReason.HUNG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +110,7 @@ class _Listing:
     left_out: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     refused: list[str] = field(default_factory=list[str])  # files that need a child of their own
+    imports_s: dict[str, float] = field(default_factory=dict[str, float])  # by file
 
     def add_path(self, harness: Harness, request: ChildRequest, path: str) -> None:
         """List one path in its own child."""
@@ -180,12 +184,18 @@ def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> Unreada
     """
     first = len(listing.broken)
     death: UnreadablePath | None = None
+    file, since = "", harness.clock()
     for message in run_child(harness, replace(request, command=Command.LIST, workloads=())):
+        now = harness.clock()
+        if file:
+            listing.imports_s[file] = now - since
+        file, since = (message.path, now) if isinstance(message, ImportingMessage) else ("", now)
         match message:
             case NoForkMessage(workloads=paths):
                 listing.refused += paths
             case FailedMessage(reason=reason, detail=detail):
                 path = ", ".join(request.paths) or ALL_WORKLOADS
+                detail += _slow_import_advice(listing, request) if reason in OUT_OF_TIME else ""
                 death = UnreadablePath(path=path, reason=reason, detail=detail)
             case ChildExit() as ended:
                 listing.broken[first:] = [
@@ -195,6 +205,19 @@ def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> Unreada
             case _:
                 _add(message, listing, request)
     return death
+
+
+def _slow_import_advice(listing: _Listing, request: ChildRequest) -> str:
+    """Return which file took longest to import, and what leaves it out."""
+    slowest = max(listing.imports_s, key=listing.imports_s.__getitem__, default="")
+    if not slowest:
+        return ""
+    choice = "-k or --workload" if request.suite is BenchmarkSuite.ASV else "`paths`"
+    seconds = digits(listing.imports_s[slowest], 2)
+    return (
+        f"; the slowest import is that of {clean_text(slowest)} ({seconds} s): choose other files "
+        f"with {choice}, or let a set-up do what its import does"
+    )
 
 
 def _add(message: AnyMessage | ChildContinuation, listing: _Listing, request: ChildRequest) -> None:

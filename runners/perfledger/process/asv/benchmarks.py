@@ -19,7 +19,7 @@ from typing import Any
 
 from perfledger.failure_reason import UnmeasurableError, detail_of
 from perfledger.meters.framework_detection import reached_frameworks
-from perfledger.process.asv.configuration import benchmark_folders
+from perfledger.process.asv.configuration import benchmark_folders, import_root
 from perfledger.process.asv.parameters import ParameterPoint, parameter_points
 from perfledger.process.command_context import (
     BoundWorkload,
@@ -28,7 +28,12 @@ from perfledger.process.command_context import (
     LeftOutBenchmark,
     ignored_note,
 )
-from perfledger.process.discovery import ImportFailure, import_below, name_clash
+from perfledger.process.discovery import (
+    ImportFailure,
+    import_below,
+    name_clash,
+    source_files,
+)
 from perfledger.process.suite_names import short_id
 from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload, WorkloadError
@@ -88,10 +93,19 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
     left_out: list[LeftOutBenchmark] = []
     ignored: Counter[str] = Counter()
     for folder in folders:
-        top = _import_root(folder, context.root)
+        top = import_root(folder, context.root)
         roots = (top,) if top.is_relative_to(context.root) else context.roots
         sys.path[:0] = [str(root) for root in roots if str(root) not in sys.path]
-        files = tuple(import_below(folder, root=context.root, roots=roots, modules=modules))
+        files = tuple(
+            import_below(
+                folder,
+                root=context.root,
+                roots=roots,
+                modules=modules,
+                list_files=partial(_listed_files, context),
+                importing=context.report_import,
+            )
+        )
         context.channel.leave_if_forked()
         for file in files:
             if isinstance(file, ImportFailure):
@@ -112,14 +126,12 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
     )
 
 
-def _import_root(start: Path, root: Path) -> Path:
-    """Return the folder above the package that asv imports a folder `benchmarks`, or a file, as."""
-    if start.is_dir():
-        return start.parent
-    package = start.parent
-    while package != root and (package.parent / "__init__.py").is_file():
-        package = package.parent
-    return package.parent
+def _listed_files(context: CommandContext, top: Path) -> Iterator[Path]:
+    """Yield the files at or below a path that may be imported."""
+    listed = context.request.listed_files
+    for file in source_files(top):
+        if not listed or file.relative_to(context.root).as_posix() in listed:
+            yield file
 
 
 def _benchmarks(module: ModuleType) -> Iterator[AsvBenchmark]:

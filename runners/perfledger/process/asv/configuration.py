@@ -45,6 +45,16 @@ def benchmark_folders(
     return tuple(each for each in present if each not in absent), failures
 
 
+def import_root(start: Path, root: Path) -> Path:
+    """Return the folder above the package that asv imports a folder `benchmarks`, or a file, as."""
+    if start.is_dir():
+        return start.parent
+    package = start.parent
+    while package != root and (package.parent / "__init__.py").is_file():
+        package = package.parent
+    return package.parent
+
+
 def asv_configurations(paths: Iterable[str]) -> tuple[str, ...]:
     """Return those of a repository's paths that are asv's files, the ones of upper folders first.
 

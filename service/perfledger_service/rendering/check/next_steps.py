@@ -66,7 +66,7 @@ _MENDS = {
     FailureReason.BUILD: "fix the build: the end of its log is in the report",
     FailureReason.PYTHON: "set python to an interpreter of Python 3.11 or newer",
     FailureReason.THROTTLED: "let the device cool, check its power limit, and measure again",
-    FailureReason.BUDGET: "raise budget, or measure fewer workloads in one check",
+    FailureReason.BUDGET: "raise budget, or choose fewer workloads with -k or paths",
     FailureReason.UNPROVEN: "if head is meant to do less work, list the workload in accepted_work, "
     "in the configuration of the default branch",
     FailureReason.DIFFERENT: "fix the result, or the workload's own check of it",

@@ -12,6 +12,7 @@ from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.check.child_requests import request_for
+from perfledger_service.usecases.check.workloads.chosen_files import discover_chosen
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
@@ -36,7 +37,12 @@ def list_workloads(
             sandbox=settings.sandbox,
         ) as harness:
             stage("finding workloads")
-            discovery = discover(harness, request_for(repository.root, repository.root, settings))
+            request = request_for(repository.root, repository.root, settings)
+            (discovery,) = discover_chosen(
+                (request,),
+                choice,
+                lambda listed: (discover(harness, replace(request, listed_files=listed)),),
+            )
     workloads = tuple(filter(choice.is_chosen, discovery.workloads))
     left_out = {
         name: why

@@ -19,7 +19,6 @@ from perfledger.metrics import (
     SM_ACTIVE,
     STEP_TIME,
 )
-from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Machine, Side
 from perfledger.step_work import CountedWork
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
@@ -27,7 +26,6 @@ from perfledger_baselines.significance.kernel_tests import KERNEL_PAIRS
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.checkouts.changed_lines import changed_lines
 from perfledger_runners.children.harness import waiting_notes
-from perfledger_runners.machine.accelerators import may_have_accelerator
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
@@ -36,7 +34,7 @@ from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.changed_code import mark_changed_lines
 from perfledger_runners.measuring.count_work import count_both
-from perfledger_runners.measuring.discovery import Discovery, list_both_sides
+from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.kernel_windows import lost_window_notes, match_kernels
 from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
@@ -49,7 +47,15 @@ from perfledger_service.usecases.check.change_profiles import with_profiles
 from perfledger_service.usecases.check.checkouts import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import optional_metrics, requests_for_device
 from perfledger_service.usecases.check.journal import CheckJournal
-from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import (
+    budget_notes,
+    budget_shortage,
+    measuring_allowance,
+)
+from perfledger_service.usecases.check.workloads.chosen_files import (
+    discover_sides,
+    no_workloads_message,
+)
 from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
 from perfledger_service.usecases.check.workloads.moved_paths import with_moved_paths
 from perfledger_service.usecases.check.workloads.new_workloads import (
@@ -111,10 +117,10 @@ def measure_change(
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
     site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
-    site, watch, base, head = _discover(site)
+    site, watch, base, head = _discover(site, request.choice)
     workload_plan = plan_workloads(base, head, choice=request.choice, configured=settings.own_grids)
     if not (workload_plan.workloads or workload_plan.failures):
-        raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
+        raise UsageError(no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
     machine, gpu = _usable_machine(head, workload_plan, settings, machine_known)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
@@ -149,7 +155,6 @@ def measure_change(
         resumed=journal.resumed if journal else None,
     )
     workload_plan = stop_over_limits(workload_plan, settings.fail_on, step_works, machine)
-    progress.stage("measuring pairs of base and head")
     paired_runs = _pairs(
         site,
         workload_plan,
@@ -283,15 +288,12 @@ def _preparation(
     return plan, step_works, known_spreads.notes
 
 
-def _discover(site: CheckSite) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
-    """Return the site that knows their files, the watch on head's code, and both sides' workloads.
-
-    Both sides are listed at once if they cannot contend for a device.
-    """
+def _discover(
+    site: CheckSite, choice: WorkloadChoice
+) -> tuple[CheckSite, CodeWatch | None, Discovery, Discovery]:
+    """Return the site that knows the files, the watch on head's code, and both sides' workloads."""
     watch, code = begin_watch(site)
-    discoveries = list_both_sides(
-        site.harness, code.discover, is_at_once=not may_have_accelerator()
-    )
+    discoveries = discover_sides(code, site.harness, choice)
     head_paths = site.configuration.head_paths
     head = with_moved_paths(discoveries[Side.HEAD], head_paths=head_paths)
     site = site.with_files({side: each.files for side, each in discoveries.items()})
@@ -362,9 +364,17 @@ def _pairs(
         kernel_alpha=plan.alpha * plan.kernel_share,
         device=device,
     )
+    requests = requests_for_device(site.requests, device)
+    shortage = budget_shortage(
+        workload_plan.to_measure,
+        requests[Side.HEAD],
+        fewest_pairs=rule.fewest_pairs(),
+        seconds_left=harness.seconds_left(),
+    )
+    progress.stage(f"measuring pairs of base and head{shortage}")
     return measure_pairs(
         harness,
-        requests_for_device(site.requests, device),
+        requests,
         workload_plan.to_measure,
         rule,
         seed=plan.seed,
@@ -379,17 +389,3 @@ def _pairs(
         journal=journal,
         kernel_pairs=plan.kernel_pairs,
     )
-
-
-def _no_workloads_message(child_request: ChildRequest, choice: WorkloadChoice) -> str:
-    suite = child_request.suite
-    option = "" if suite is BenchmarkSuite.PERFLEDGER else f" --{suite}"
-    where = ", ".join(child_request.paths) or f"the folders that {suite} is configured for"
-    if str(choice):
-        return f"no workload in {where} matches {choice}: perfledger bench list{option} lists them"
-    if option:
-        return (
-            f"{where} have no benchmark that can be measured: perfledger bench list{option} names "
-            "what is left out and why, and `paths` sets other folders"
-        )
-    return f"no workload is registered in {where}: run perfledger init, or set `paths`"

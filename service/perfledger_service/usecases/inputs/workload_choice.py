@@ -1,8 +1,9 @@
 """Chooses workloads by patterns of their ids and by expressions over ids and tags."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from perfledger.records import WorkloadSpec
 from perfledger.registration.workload_pattern import is_match
@@ -14,7 +15,14 @@ MAX_NESTED = 50  # parentheses and nots: each is a few calls deep
 _TOKEN = re.compile(r"\s*(?:(?P<word>[\w:+.\[\]\\/=,-]+)|(?P<sign>[()]))")
 _OPERATORS = frozenset({"and", "or", "not"})
 
-Test = Callable[[WorkloadSpec], bool]
+# The letters of a word that stand together in a name: "Class" and "time_sum" of "Class.time_sum". A
+# part that starts with a digit may be of a value that no text holds.
+_PART = re.compile(r"(?<!\w)[^\W\d]\w*")
+
+# Returns whether something contains a word; None if that is unknown.
+HasWord = Callable[[str], bool | None]
+# An expression: whether it chooses what contains these words.
+Test = Callable[[HasWord], bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +43,13 @@ class WorkloadChoice:
     def is_chosen(self, spec: WorkloadSpec) -> bool:
         """Return whether the workload is chosen."""
         matches = not self.globs or any(is_match(glob, spec.id) for glob in self.globs)
-        return matches and self._test(spec)
+        return matches and self._test(partial(_contains, spec)) is True
+
+    def may_choose(self, module: str, text: str) -> bool:
+        """Return whether workloads of a module may be chosen, in whose text all their names are."""
+        modules = [glob.partition(":")[0] if ":" in glob else "*" for glob in self.globs]
+        matches = not modules or any(is_match(each, module) for each in modules)
+        return matches and self._test(partial(_may_contain, module, text.lower())) is not False
 
     def __str__(self) -> str:
         """Return the options that make this choice, "" if all are chosen."""
@@ -66,18 +80,18 @@ class _Parser:
         tests = [self._conjunction()]
         while self._accept("or"):
             tests.append(self._conjunction())
-        return lambda spec: any(test(spec) for test in tests)
+        return lambda has: _any(test(has) for test in tests)
 
     def _conjunction(self) -> Test:
         tests = [self._single()]
         while self._accept("and"):
             tests.append(self._single())
-        return lambda spec: all(test(spec) for test in tests)
+        return lambda has: _not(_any(_not(test(has)) for test in tests))
 
     def _single(self) -> Test:
         if self._accept("not"):
             negated = self._single()
-            return lambda spec: not negated(spec)
+            return lambda has: _not(negated(has))
         if self._accept("("):
             test = self._alternatives()
             if not self._accept(")"):
@@ -88,7 +102,7 @@ class _Parser:
             missing = "its end" if word is None else repr(word)
             raise _error(self._expression, f"a word is missing before {missing}")
         self._place += 1
-        return lambda spec: _contains(spec, word)
+        return lambda has: has(word)
 
     def _accept(self, token: str) -> bool:
         is_next = self._next() == token
@@ -111,6 +125,24 @@ def _tokens(expression: str) -> tuple[str, ...]:
         tokens.append(token["word"] or token["sign"])
         place = token.end()
     return tuple(tokens)
+
+
+def _any(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether one of the answers is true; None if that is unknown."""
+    unique = set(answers)
+    return True if True in unique else None if None in unique else False
+
+
+def _not(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+def _may_contain(module: str, text: str, word: str) -> bool | None:
+    """Return whether the ids of a module's workloads contain a word; None for some of them."""
+    if word.lower() in module.lower():
+        return True
+    parts = (part.lower() for part in _PART.findall(word))
+    return None if all(part in text or part in module.lower() for part in parts) else False
 
 
 def _contains(spec: WorkloadSpec, word: str) -> bool:

@@ -11,6 +11,7 @@ from perfledger_runners.children.child import POLL_S
 from perfledger_runners.children.harness import ChildLimits, Harness
 from perfledger_runners.children.limit_watch import IdleWatch, LimitWatch
 from perfledger_runners.children.protocol_parser import (
+    ImportingMessage,
     RunMessage,
     SamplingMessage,
     StartedMessage,
@@ -92,6 +93,22 @@ def test_start_up_has_its_limit(harness, clock, now, is_over):
     assert not is_over or trouble == (
         FailureReason.HUNG,
         "it did not end within 30 s while starting up",
+    )
+
+
+def test_a_file_has_the_limit_of_start_up_and_its_name_in_the_failure(harness, clock):
+    watch = LimitWatch(child(), harness)
+    clock.now = 20.0
+    watch.hear(ImportingMessage(version=2, path="benchmarks/a.py"))
+    clock.now = 49.0
+
+    assert watch.trouble() is None
+
+    clock.now = 51.0
+
+    assert watch.trouble() == (
+        FailureReason.HUNG,
+        "it did not end within 30 s while importing benchmarks/a.py",
     )
 
 

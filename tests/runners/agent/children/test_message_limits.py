@@ -34,6 +34,7 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "broken": {"event": "broken", "path": "a.py"},
     "left_out": {"event": "left_out", "name": "b", "reason": "it is async"},
     "note": {"event": "note", "text": "rounds are ignored"},
+    "importing": {"event": "importing", "path": "a.py"},
     "started": {"event": "started", "workload": "w"},
     "ready": {"event": "ready", "workload": "w"},
     "run": RUN,

@@ -1,5 +1,7 @@
 """Benchmarks of other tools, listed and measured in real children."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE
@@ -112,6 +114,32 @@ def test_a_file_that_kills_the_process_costs_asvs_other_files_nothing(
     assert [each.path for each in discovery.broken] == ["benchmarks/z.py"]
     assert "exit status 5" in discovery.broken[0].detail
     assert [spec.id for spec in discovery.workloads] == [NAME]
+
+
+def test_asv_imports_only_the_files_that_the_request_lists(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", w=SUITE.format(setup="pass"), z=KILLER)
+    request = request_for(root, suite=BenchmarkSuite.ASV, paths=())
+
+    discovery = discover(harness, replace(request, listed_files=("benchmarks/w.py",)))
+
+    assert [spec.id for spec in discovery.workloads] == [NAME]
+    assert discovery.broken == ()
+
+
+def test_a_file_that_takes_the_whole_budget_is_named(
+    harness, hang, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", w=f"{hang}\nhang()\n")
+    request = request_for(root, suite=BenchmarkSuite.ASV, paths=())
+
+    discovery = discover(replace(harness, ends_at=harness.clock() + 1800.0), request)
+
+    assert [each.reason for each in discovery.broken] == [FailureReason.BUDGET]
+    detail = discovery.broken[0].detail
+    assert detail.startswith("the budget ended it while importing benchmarks/w.py; ")
+    assert "the slowest import is that of benchmarks/w.py (" in detail
 
 
 @pytest.mark.slow(ci_only=True)

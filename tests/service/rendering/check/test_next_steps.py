@@ -235,7 +235,7 @@ def test_advice_is_about_the_reason_that_the_report_names_first(reports):
         "fix the error: the end of its log is in the report",
     )
     assert steps_of(replace(report, failures=(first, base))).sentences == (
-        "raise budget, or measure fewer workloads in one check",
+        "raise budget, or choose fewer workloads with -k or paths",
     )
 
 

@@ -97,3 +97,58 @@ def test_a_choice_is_shown_as_its_options():
     assert str(WorkloadChoice(globs=("gpt:*",), expression="slow")) == (
         "--workload gpt:* -k 'slow'"
     )
+
+
+TEXT = "class Sums:\n    params = [10]\n    def time_add(self, size):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "globs", "may_choose"),
+    [
+        ("", [], True),
+        ("sums", [], True),
+        ("TIME_ADD", [], True),
+        ("Sums.time_add", [], True),
+        ("suite.fast:Sums", [], True),
+        ("elsewhere", [], False),
+        ("Sums.elsewhere", [], False),
+        ("time_add[size=10]", [], True),
+        ("size=3.5e-05", [], True),  # the value may be computed
+        ("not fast", [], False),  # every id holds the name of the module
+        ("not time_add", [], True),  # one may lack it
+        ("not elsewhere", [], True),
+        ("time_add and elsewhere", [], False),
+        ("time_add or elsewhere", [], True),
+        ("not (fast or elsewhere)", [], False),
+        ("", ["suite.fast:*"], True),
+        ("", ["suite.other:*"], False),
+        ("", ["suite.other:*", "*.fast:Sums*"], True),
+        ("", ["*time_add*"], True),
+        ("elsewhere", ["suite.fast:*"], False),
+    ],
+)
+def test_a_choice_may_choose_from_a_module_by_its_text(expression, globs, may_choose):
+    choice = WorkloadChoice(globs=tuple(globs), expression=expression)
+
+    assert choice.may_choose("suite.fast", TEXT) is may_choose
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["fast", "sums", "add", "time_add", "slow", "elsewhere", "10"]),
+    lambda each: st.one_of(
+        each.map("not {}".format),
+        st.tuples(each, st.sampled_from(["and", "or"]), each).map(
+            lambda parts: f"({' '.join(parts)})"
+        ),
+    ),
+)
+
+
+@given(EXPRESSIONS)
+def test_a_workload_that_is_chosen_is_of_a_module_that_may_hold_it(expression):
+    choice = WorkloadChoice(expression=expression)
+    spec = WorkloadSpec(
+        id="suite.fast:Sums.time_add[size=10]", module="suite.fast", function="Sums.time_add"
+    )
+
+    assert choice.may_choose("suite.fast", TEXT) or not choice.is_chosen(spec)
