@@ -38,7 +38,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.measuring.interrupted_checks import interrupted_folder
 from perfledger_runners.measuring.pair_journal import SUFFIX, reopen_journal
-from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 
 # Wide, so that a busy machine settles the short workload by its last pair.
 CONFIGURATION = """

@@ -22,6 +22,10 @@ class StoppingRule(Protocol):
         """Add a pair of one workload."""
         ...
 
+    def fewest_pairs(self) -> int:
+        """Return how many pairs a workload has at its first test."""
+        ...
+
     def unfinished(self) -> frozenset[str]:
         """Return the workloads that need another pair; empty when all are decided."""
         ...

@@ -73,6 +73,11 @@ PAGES = {
         """A launcher ends a job that exceeds a limit, and gives up a request that is not
         answered.""",
     ),
+    "measuring": (
+        "measuring",
+        "runners/perfledger_runners/measuring",
+        """A check measures no further than a limit allows, and a note says so.""",
+    ),
     "runner": (
         "the runner",
         "runners/perfledger_runners",

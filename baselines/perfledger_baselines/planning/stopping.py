@@ -106,6 +106,10 @@ class GroupSequentialStopping:
         if len(self._pairs[base.workload]) <= self._kernel_pairs:
             self._runs[base.workload].append((base, head))
 
+    def fewest_pairs(self) -> int:
+        """Return how many pairs a workload has at its first planned look."""
+        return self._rule.looks[0]
+
     def due_kernels(self) -> frozenset[str]:
         """Return the workloads that are at a planned look at their kernels, until settled."""
         looks = planned_kernel_looks(self._kernel_pairs)

@@ -1,21 +1,20 @@
 """Measures workloads of two checkouts in pairs until a stopping rule ends it."""
 
-import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
-from perfledger.rounding import digits, typed
+from perfledger.rounding import digits
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
 from perfledger_runners.measuring.kernel_windows import RunWindows, match_kernels
 from perfledger_runners.measuring.measured_pair import (
-    SIDES,
     MeasuredPair,
     MeasuringProgress,
     NoProgress,
@@ -24,6 +23,9 @@ from perfledger_runners.measuring.measured_pair import (
 )
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
+from perfledger_runners.measuring.rounds.admission import Admission, least_pair_s
+from perfledger_runners.measuring.rounds.pair_order import pair_order
+from perfledger_runners.measuring.rounds.unmeasured import skipped_on_both, unreached_failures
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
@@ -66,19 +68,6 @@ class PairedRuns:
     separation: Separation = SHARED
 
 
-def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
-    """Return which side runs first in each pair; of two pairs, each side is first in one.
-
-    Which of the two comes first is random, so that a drift of the machine affects both sides
-    equally and a side's position cannot be predicted.
-    """
-    draw = random.Random(seed)  # noqa: S311 - a repeatable order, not a secret
-    order: list[Side] = []
-    while len(order) < pairs:
-        order += draw.sample(SIDES, 2)
-    return tuple(order[:pairs])
-
-
 def measure_pairs(
     harness: Harness,
     requests: Mapping[Side, ChildRequest],
@@ -103,8 +92,9 @@ def measure_pairs(
     children: per framework if the workloads run in forks of them, else per file or workload. A
     workload that fails on one side, or one of whose runs `check_run` rejects, is not measured again
     and does not affect the others; one whose device throttled is measured again after a pause. A
-    workload that the rest of the budget will hardly settle is futile. When the rest is too short
-    for a pair of each, it goes to the workloads from which the rule learns most. `spent_s` of the
+    workload that the rest of the budget will hardly settle is futile. If there is hardly time for
+    all workloads, they begin in waves. When the rest is too short for the pairs that a test of each
+    needs, it goes to the workloads from which the rule learns most. `spent_s` of the
     budget are spent already; the harness ends children that exceed it. Pairs in `journal` are not
     measured again, and new ones are saved there. The first pairs have profiled windows of kernels,
     at most `kernel_pairs`, until the rule needs no more.
@@ -128,7 +118,14 @@ def measure_pairs(
         journal=journal,
         wait=wait,
     )
-    rule.start([spec.id for spec in workloads])
+    names = [spec.id for spec in workloads]
+    rule.start(names)
+    check.admission = Admission.begin(
+        names,
+        fewest=rule.fewest_pairs(),
+        least_pair_s=least_pair_s(requests[Side.HEAD]),
+        seconds_left=budget_s - spent_s,
+    )
     check.run()
     return check.measured()
 
@@ -137,8 +134,9 @@ def measure_pairs(
 class _Check:
     """The measurements so far.
 
-    Each round measures one pair of every workload that needs one. When there is no time for another
-    round, each further pair is of one workload.
+    Each round measures one pair of every admitted workload that needs one; if workloads wait to be
+    admitted, those that were go on until their first test. When there is no time for the rounds up
+    to a test, each further pair is of one workload.
     """
 
     measurement: PairMeasurement
@@ -150,7 +148,9 @@ class _Check:
     spent: Callable[[], float]
     journal: PairJournal | None
     wait: Callable[[float], None]  # while a throttled device cools
+    admission: Admission = field(default_factory=lambda: Admission(fewest=1, waiting=()))
     waiting: frozenset[str] = frozenset()
+    round: int = 0  # the number of its pair
     remaining: tuple[tuple[str, ...], ...] = ()  # of the round that has begun
     runs: list[Run] = field(default_factory=list[Run])
     windows: list[RunWindows] = field(default_factory=list[RunWindows])
@@ -175,7 +175,7 @@ class _Check:
         while groups := self.remaining or self._next_round():
             if self._seconds_left() <= 0:
                 return
-            self._measure(groups[0], pair=self.rounds, remaining=groups[1:])
+            self._measure(groups[0], pair=self.round, remaining=groups[1:])
         while chosen := self.rule.next_pair(self._affordable()):
             self._measure((chosen,), pair=self.done[chosen], remaining=())
 
@@ -186,13 +186,13 @@ class _Check:
 
     def measured(self) -> PairedRuns:
         """Return all runs, with a failure for each workload that the budget did not reach."""
-        detail = f"the budget of {typed(self.budget_s)} s was spent before its first pair: raise it"
-        unreached = (
-            Failure(workload=workload, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail)
-            for workload, pairs in self.done.items()
-            if pairs == 0 and workload not in self.failed_workloads
+        unreached = unreached_failures(
+            (name for name in self.done if name not in self.failed_workloads),
+            self.done,
+            admitted=self.admission.admitted,
+            budget_s=self.budget_s,
         )
-        skipped = _skipped_on_both(self.failures)
+        skipped = skipped_on_both(self.failures)
         return PairedRuns(
             runs=tuple(self.runs),
             failures=tuple(
@@ -312,6 +312,8 @@ class _Check:
         self.failures += measured.failures
         self.logs |= measured.logs
         self.processes += measured.processes
+        self.round = measured.pair
+        self.admission.admit(chain(measured.workloads, *saved.remaining))
         self.seconds |= measured.seconds
         for workload in measured.workloads:
             self.done[workload] = measured.pair + 1
@@ -338,13 +340,19 @@ class _Check:
         )
 
     def _next_round(self) -> tuple[tuple[str, ...], ...]:
-        """Return the groups of the next round, none if it would not fit or some are behind."""
-        open_workloads = self.waiting - self._futile_workloads(self.waiting)
-        is_behind = any(self.done[each] < self.rounds for each in open_workloads)
-        round_s = self.rounds_s / max(self.rounds, 1)
-        if is_behind or self.rounds >= len(self.order) or round_s > self._seconds_left():
+        """Return the groups of the next round; none if its workloads' tests would not fit."""
+        admitted = self.waiting & self.admission.admitted
+        chosen = self.admission.next_round(
+            admitted - self._futile_workloads(admitted),
+            self.done,
+            seconds=self.seconds,
+            pair_s=self.rounds_s / max(sum(self.done.values()), 1),
+            seconds_left=self._seconds_left(),
+        )
+        self.round = self.done[next(iter(chosen))] if chosen else self.round
+        if self.round >= len(self.order):
             return ()
-        groups = (tuple(filter(open_workloads.__contains__, each)) for each in self._groups())
+        groups = (tuple(filter(chosen.__contains__, each)) for each in self._groups())
         return tuple(group for group in groups if group)
 
     def _affordable(self) -> dict[str, float]:
@@ -386,12 +394,3 @@ class _Check:
         """Return the most time left, estimated from the finished rounds."""
         rounds_left = len(self.order) - self.rounds
         return min(self.budget_s - self.spent(), self.rounds_s / self.rounds * rounds_left)
-
-
-def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
-    """Return the workloads that skipped themselves on both sides; one side alone hides a change."""
-    sides: dict[str, dict[Side, str]] = {}
-    for failure in failures:
-        if failure.why is FailureReason.SKIPPED:
-            sides.setdefault(failure.workload, {})[failure.side] = failure.detail
-    return {name: why[Side.HEAD] for name, why in sides.items() if why.keys() == set(Side)}

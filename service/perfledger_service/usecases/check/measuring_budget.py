@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from perfledger.bundle import Bundle
+from perfledger.protocol import ChildRequest
 from perfledger.records import Device, Machine, Run, Side
 from perfledger.rounding import decimals, exact, integer
 from perfledger.time_units import SECONDS_PER_MINUTE
@@ -27,6 +28,7 @@ from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
+from perfledger_runners.measuring.rounds.admission import least_pair_s
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.layout.vocabulary import metric_title
@@ -99,6 +101,22 @@ def measuring_allowance(
         f"({price.source})"
     )
     return MeasuringAllowance(budget.seconds, (note,))
+
+
+def budget_shortage(
+    workloads: Sized, request: ChildRequest, *, fewest_pairs: int, seconds_left: float
+) -> str:
+    """Return how many workloads can have a test in the time left, "" if all may.
+
+    It ends the name of the stage that measures, before the first pair.
+    """
+    most = int(seconds_left / (fewest_pairs * least_pair_s(request)))
+    if most >= len(workloads):
+        return ""
+    return (
+        f", for at most {integer(most)} of {quantity(len(workloads), 'workload')}: the budget is "
+        "too short for more; choose with -k or paths"
+    )
 
 
 def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry
 from perfledger_runners.measuring.discovery import discover
 from perfledger_runners.measuring.measured_pair import PairMeasurement
-from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 from perfledger_service.errors import NotMeasuredError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.check.checkouts import (

@@ -26,7 +26,7 @@ from perfledger_runners.measuring.pair_journal import (
     reopen_journal,
     start_journal,
 )
-from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 from tests.runners.agent.measuring.example_journal import HEADER
 from tests.suite.tries import IS_CI
 

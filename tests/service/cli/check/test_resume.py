@@ -14,7 +14,7 @@ from perfledger.records import Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.files import read_bundle
-from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 from tests.service.short_runs import PROGRAM
 
 # The tests of the journal of a check show what it keeps and refuses.

@@ -6,11 +6,16 @@ from datetime import date
 import pytest
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import Device, Machine, Side
 from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
-from perfledger_service.usecases.check.measuring_budget import budget_notes, measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import (
+    budget_notes,
+    budget_shortage,
+    measuring_allowance,
+)
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 10**9, count=8)
 LAPTOP = Machine(device=Device.CPU, model="Test CPU")
@@ -203,3 +208,24 @@ def test_what_is_too_short_for_a_test_is_not_said_twice(make_bundle):
     )
 
     assert [note.startswith("the budget ended") for note in notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("seconds_left", "words"),
+    [
+        (75.0, ""),
+        (74.9, ", for at most 9 of 10 workloads: the budget is too short for more"),
+    ],
+)
+def test_a_budget_that_cannot_test_all_workloads_says_so_before_the_first_pair(seconds_left, words):
+    request = ChildRequest(
+        command=Command.MEASURE,
+        root="head",
+        repository=".",
+        effort=MeasuringEffort(max_seconds=0.75),
+        is_interleaved=True,
+    )
+
+    shortage = budget_shortage(range(10), request, fewest_pairs=5, seconds_left=seconds_left)
+
+    assert shortage.removesuffix("; choose with -k or paths") == words

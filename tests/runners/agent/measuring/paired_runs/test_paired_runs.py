@@ -9,7 +9,8 @@ import pytest
 from perfledger.records import Device, FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.machine.nvml import GpuActivity, GpuState
 from perfledger_runners.machine.telemetry import TelemetrySample
-from perfledger_runners.measuring.paired_runs import measure_pairs, pair_order
+from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 from perfledger_runners.measuring.throttled_pairs import OF_THROTTLED_TRIES
 from tests.suite.without_kernels import WithoutKernels
 

@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 
 from perfledger.records import Side
-from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_runners.measuring.rounds.pair_order import pair_order
 
 
 @given(st.integers(), st.integers(min_value=0, max_value=99))

@@ -1,0 +1,35 @@
+"""Says why workloads were not measured: the budget did not reach them, or both sides skip."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from perfledger.records import Failure, FailureReason, Side
+from perfledger.rounding import integer, typed
+
+
+def unreached_failures(
+    workloads: Iterable[str], done: Mapping[str, int], *, admitted: Collection[str], budget_s: float
+) -> Iterator[Failure]:
+    """Yield a failure for each of the workloads that has no pair; `done` counts those of all."""
+    budget = f"the budget of {typed(budget_s)} s"
+    spent = f"{budget} was spent before its first pair: raise it"
+    not_admitted = (
+        f"{budget} was enough for {integer(len(admitted))} of {integer(len(done))} workloads, in "
+        "the order of the suite: choose with -k or paths, or raise it"
+    )
+    for workload in workloads:
+        if done[workload] == 0:
+            yield Failure(
+                workload=workload,
+                side=Side.HEAD,
+                why=FailureReason.BUDGET,
+                detail=spent if workload in admitted else not_admitted,
+            )
+
+
+def skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
+    """Return the workloads that skipped themselves on both sides; one side alone hides a change."""
+    sides: dict[str, dict[Side, str]] = {}
+    for failure in failures:
+        if failure.why is FailureReason.SKIPPED:
+            sides.setdefault(failure.workload, {})[failure.side] = failure.detail
+    return {name: why[Side.HEAD] for name, why in sides.items() if why.keys() == set(Side)}
