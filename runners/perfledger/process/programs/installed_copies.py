@@ -30,7 +30,10 @@ class InstalledCopies:
     _editable: dict[Path, bool] = field(default_factory=dict[Path, bool])
 
     def copy_of(self, name: str) -> Path | None:
-        """Return the folder that a program imports a package from; None if it is the side's."""
+        """Return the folder that a program imports a package from; None if it is the side's.
+
+        The name of a package in a namespace has a dot: other packages there are not copies of it.
+        """
         sites = [
             Path(each)
             for each in self.search_path
@@ -39,19 +42,17 @@ class InstalledCopies:
         for site in sites:
             if has_package(site, name):
                 is_own = self.environment and site.is_relative_to(self.environment)
-                return None if is_own else site / name
+                return None if is_own else site / _path_of(name)
         return self.repository if any(map(self._is_editable, sites)) else None
 
     def watch(self) -> None:
         """Notice from now on which copies any process of the machine opens."""
         for package in self.packages:
-            path = package.name.replace(".", "/")
-            copy = self.copy_of(package.name.partition(".")[0])
+            copy = self.copy_of(package.name)
             if copy is not None:
                 is_users = copy == self.repository
-                root = self.repository / package.root if is_users else copy.parent
-                folder = copy if is_users else root / path
-                self._copies |= dict.fromkeys(_code_places(root / path), (package.name, folder))
+                place = copy / package.root / _path_of(package.name) if is_users else copy
+                self._copies |= dict.fromkeys(_code_places(place), (package.name, copy))
         self._opens.watch(self._copies)
 
     def opened(self) -> dict[str, Path]:
@@ -72,8 +73,13 @@ class InstalledCopies:
 
 
 def has_package(folder: Path, name: str) -> bool:
-    """Return whether Python finds a top-level package or module in a folder."""
-    return (folder / name).is_dir() or (folder / f"{name}.py").is_file()
+    """Return whether Python finds a package or module in a folder, perhaps in a namespace."""
+    path = folder / _path_of(name)
+    return path.is_dir() or path.with_name(f"{path.name}.py").is_file()
+
+
+def _path_of(name: str) -> str:
+    return name.replace(".", "/")
 
 
 def _code_places(package: Path) -> Iterator[Path]:

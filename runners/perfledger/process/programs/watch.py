@@ -156,24 +156,23 @@ class ProgramWatch:
 
         A package that only forks import is not among the modules of this process.
         """
-        names = {each.name.partition(".")[0] for each in self.packages}
+        names = {each.name: each.name.rpartition(".")[2] for each in self.packages}
         for process in child_processes.descendants() if child_processes.has_children() else ():
             with suppress(OSError):
                 maps = child_processes.PROCESSES / str(process) / "maps"
                 lines = maps.read_text(errors="replace").splitlines()
                 parts = {part for line in lines if ".so" in line for part in line.split("/")}
-                for name in sorted(names & parts):
+                for name in sorted(name for name, last in names.items() if last in parts):
                     folder = self._installed.copy_of(name)
                     if folder is not None and any(f"{folder}/" in line for line in lines):
                         yield name, folder
 
     def _copies_in(self, call: PythonCall) -> Iterator[tuple[str, Path]]:
-        for name in dict.fromkeys(each.name.partition(".")[0] for each in self.packages):
+        for name in dict.fromkeys(each.name for each in self.packages):
             first = call.folder
             if first is not None and first.is_relative_to(self.root) and has_package(first, name):
                 continue
-            is_named = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", call.text) is not None
-            folder = self._installed.copy_of(name) if is_named else None
+            folder = self._installed.copy_of(name) if _is_named(name, call.text) else None
             if folder is not None:
                 yield name, folder
 
@@ -181,6 +180,15 @@ class ProgramWatch:
         """Return whether a variable leads a program to the side; its folders may be relative."""
         folders = (Path(os.path.normpath(program.folder / each)) for each in program.search_path)
         return any(folder.is_relative_to(self.root) for folder in folders)
+
+
+def _is_named(package: str, code: str) -> bool:
+    """Return whether code names a package; one in a namespace may be imported from that."""
+    namespace, _, last = package.rpartition(".")
+    if re.search(rf"(?<![\w.]){re.escape(package)}(?!\w)", code):
+        return True
+    line = rf"\bfrom\s+{re.escape(namespace)}\s+import\s[^\n;]*\b{re.escape(last)}\b"
+    return bool(namespace) and re.search(line, code) is not None
 
 
 def _faults_of_children() -> int:

@@ -37,11 +37,11 @@ class Side:
         self.path = {**BARE, "PYTHONPATH": str(self.root / "src")}
         self.hooks = []
 
-    def watch(self, **options):
+    def watch(self, package="mine", **options):
         watch = ProgramWatch(
             root=self.root,
             repository=self.root.parent / "users",
-            packages=[SourcePackage("mine", "src")],
+            packages=[SourcePackage(package, "src")],
             search_path=[str(self.site)],
             **options,
         )
@@ -84,6 +84,28 @@ def side(tmp_path):
 )
 def test_a_program_without_the_sides_path_imports_the_installed_copy(side, words):
     assert side.copies(words) == [str(side.site / "mine")]
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("import group.mine", 1),
+        ("from group.mine.cli import main", 1),
+        ("from group import other, mine", 1),
+        ("import group.other", 0),
+        ("from group import other; mine = 3", 0),
+    ],
+)
+def test_of_a_namespace_only_the_sides_own_package_counts(side, code, count):
+    for name in ("mine", "other"):
+        (side.site / "group" / name).mkdir(parents=True)
+    watch = side.watch("group.mine")
+    (hook,) = side.hooks
+    hook("subprocess.Popen", (None, ["python", "-Ic", code], str(side.root), BARE))
+
+    copies = [(each.name, each.folder) for each in watch.copies()]
+
+    assert copies == [("group.mine", str(side.site / "group" / "mine"))] * count
 
 
 def test_a_script_of_the_installed_copy_says_its_interpreter(side):
