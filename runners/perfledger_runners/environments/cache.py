@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from perfledger.time_units import SECONDS_PER_DAY
 
@@ -57,11 +58,11 @@ class EnvironmentCache:
     def _entry(self, name: str, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
         """Provide the complete entry of this name, building it if necessary."""
         path = self.folder / name
-        with _lock(self._lock_file(name)) as descriptor:
-            is_locked = self._wait_for(descriptor, fcntl.LOCK_SH, path)
+        with EntryLock(self._lock_file(name)) as lock:
+            is_locked = self._wait_for(lock, fcntl.LOCK_SH, path)
             # Changing the lock's mode is not atomic, so check again after each change.
             while is_locked and not self._is_complete(path):
-                is_locked = self._wait_for(descriptor, fcntl.LOCK_EX, path)
+                is_locked = self._wait_for(lock, fcntl.LOCK_EX, path)
                 if is_locked and not self._is_complete(path) and not self._build(path, build):
                     (path / PRIVATE_FILE).touch()
                     try:
@@ -69,7 +70,7 @@ class EnvironmentCache:
                     finally:
                         shutil.rmtree(path, ignore_errors=True)
                     return
-                is_locked = is_locked and self._wait_for(descriptor, fcntl.LOCK_SH, path)
+                is_locked = is_locked and self._wait_for(lock, fcntl.LOCK_SH, path)
             if is_locked:
                 now = self.clock()
                 os.utime(path / COMPLETE_FILE, (now, now))
@@ -83,7 +84,10 @@ class EnvironmentCache:
             self._lock_file(own_name).unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Remove unused entries that are old or half-built, and the oldest beyond the size."""
+        """Remove unused entries that are old or half-built, and the oldest beyond the size.
+
+        Locks without an entry, which earlier versions left, go too.
+        """
         uses: dict[Path, tuple[float, int]] = {}
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.is_dir():
@@ -93,18 +97,18 @@ class EnvironmentCache:
             is_old = self.clock() - used_at > self.max_age_s
             if (is_old or total > self.max_bytes) and self._remove(path):
                 total -= size
+        for lock in self.folder.glob(f"*{LOCK_SUFFIX}"):
+            entry = self.folder / lock.name.removesuffix(LOCK_SUFFIX)
+            if not entry.exists():
+                self._remove(entry)
 
-    def _wait_for(self, descriptor: int, kind: int, path: Path) -> bool:
+    def _wait_for(self, lock: "EntryLock", kind: int, path: Path) -> bool:
         """Take the lock; return False if its holder uses an entry that nobody else can use."""
-        while True:
-            try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if (path / PRIVATE_FILE).exists():
-                    return False
-                self.sleep(POLL_S)
-            else:
-                return True
+        while not lock.is_taken(kind):
+            if (path / PRIVATE_FILE).exists():
+                return False
+            self.sleep(POLL_S)
+        return True
 
     def _newest(self, key: str) -> str:
         """Return the name of the complete entry of a key that was built last, else the key."""
@@ -131,13 +135,12 @@ class EnvironmentCache:
 
     def _remove(self, path: Path) -> bool:
         """Remove an entry that nobody builds or uses; return whether it was removed."""
-        with _lock(self._lock_file(path.name)) as descriptor:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+        with EntryLock(self._lock_file(path.name)) as lock:
+            if not lock.is_taken(fcntl.LOCK_EX):
                 return False
             (path / COMPLETE_FILE).unlink(missing_ok=True)
             shutil.rmtree(path, ignore_errors=True)
+            self._lock_file(path.name).unlink(missing_ok=True)
             return True
 
     def _lock_file(self, key: str) -> Path:
@@ -163,13 +166,39 @@ def _other_name(key: str) -> str:
     return f"{key}-{secrets.token_hex(8)}"
 
 
-@contextmanager
-def _lock(path: Path) -> Generator[int]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+class EntryLock:
+    """The lock of an entry: a file, which whoever removes the entry removes with it.
+
+    A lock on a removed file excludes nobody, because others lock the new one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = self._open()
+
+    def __enter__(self) -> Self:
+        """Return the lock, which is not taken yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the lock back."""
+        os.close(self._descriptor)
+
+    def is_taken(self, kind: int) -> bool:
+        """Take the lock if it is free; return whether it is held now."""
+        while True:
+            try:
+                fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._descriptor), self._path.stat()):
+                    return True
+            os.close(self._descriptor)
+            self._descriptor = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _last_use(path: Path) -> tuple[float, int]:

@@ -9,6 +9,7 @@ import pytest
 from perfledger_runners.environments.cache import (
     COMPLETE_FILE,
     PRIVATE_FILE,
+    EntryLock,
     EnvironmentCache,
     built_at,
 )
@@ -234,3 +235,33 @@ def test_other_users_cannot_read_environments(tmp_path):
 
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (cache.folder, cache.folder / "a")}
     assert modes == {0o700}
+
+
+def test_the_lock_of_a_removed_entry_goes_with_it_and_so_do_older_locks(cache):
+    use(at(cache, 0), "a", Builder())
+    (cache.folder / "left.lock").touch()
+
+    at(cache, 101.0).clean()
+
+    assert list(cache.folder.iterdir()) == []
+
+
+def test_the_lock_of_an_entry_that_is_being_built_stays(cache):
+    def build(entry):
+        (entry / "content").touch()
+        cache.clean()
+        assert (cache.folder / "a.lock").exists()
+        return True
+
+    use(cache, "a", build)
+
+    assert keys(cache) == {"a"}
+
+
+def test_a_lock_whose_file_was_removed_is_taken_on_the_file_that_others_see(tmp_path):
+    path = tmp_path / "a.lock"
+    with EntryLock(path) as first, EntryLock(path) as second:
+        path.unlink()
+
+        assert second.is_taken(fcntl.LOCK_EX)  # on a new file
+        assert not first.is_taken(fcntl.LOCK_EX)
