@@ -22,11 +22,14 @@ CREDENTIAL = re.compile(
     re.IGNORECASE,
 )
 
-# Errors of the code itself: no variable causes them. A missing variable may be a None.
+# Errors of the code itself: no variable causes them. A missing variable may be a None or an empty
+# text; a check of settings names one, or says what is missing.
 CODE_ERROR = re.compile(
     r"\b(ModuleNotFoundError|SyntaxError|IndentationError|TabError|NameError|UnboundLocalError"
     r"|ZeroDivisionError|IndexError|RecursionError|NotImplementedError)\b"
     r"|\b(AttributeError|TypeError): (?!.*None)"
+    r"|\b(ValueError|AssertionError)\b(?!.*(?:None|''|\"\"|[A-Z0-9]+_[A-Z0-9]"
+    r"|(?i:environ|variable|token|key|credential|secret|passw|login|auth|missing|\bset\b)))"
 )
 
 
@@ -174,7 +177,10 @@ def withheld_hint(environment: Mapping[str, str], received: Iterable[str], error
     names = [name for name in _withheld(environment, received) if name in words]
     if not names:
         return ""
-    return f"{', '.join(names)} is set here but not passed on: add it to `env` in perfledger.toml"
+    *first, last = names
+    listed = f"{', '.join(first)} and {last}" if first else last
+    verb, pronoun = ("are", "them") if first else ("is", "it")
+    return f"{listed} {verb} set here but not passed on: add {pronoun} to `env` in perfledger.toml"
 
 
 def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> str:

@@ -148,6 +148,10 @@ def test_credentials_are_listed_first_because_code_asks_for_them():
         ("TypeError: train() got an unexpected keyword argument 'lr' (w.py:3)", False),
         ("TypeError: unsupported operand type(s) for +: 'NoneType' and 'str' (w.py:3)", True),
         ("AssertionError: DATA_ROOT must be set (w.py:3)", True),
+        ("AssertionError: the sums differ (w.py:3)", False),
+        ("ValueError: too many values to unpack (expected 2) (w.py:3)", False),
+        ("ValueError: invalid literal for int() with base 10: '' (w.py:3)", True),
+        ("ValueError: no credentials for the bucket (w.py:3)", True),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'data' (w.py:3)", True),
         ("OSError: 401 Client Error: gated repository", True),
         ("ended with exit status 3 before its result", True),
@@ -165,6 +169,17 @@ def test_the_hint_is_on_whole_names_that_the_error_has():
     assert hint.startswith("WANDB_API_KEY is set here but not passed on")
     assert withheld_hint(environment, (), "KeyError: 'WANDB'") == ""
     assert withheld_hint(environment, environment, "KeyError: 'WANDB_API_KEY'") == ""
+
+
+def test_the_hint_is_a_sentence_whether_one_variable_is_named_or_several():
+    environment = dict.fromkeys(("ONE", "TWO", "THREE"), "canary")
+
+    assert withheld_hint(environment, (), "set ONE") == (
+        "ONE is set here but not passed on: add it to `env` in perfledger.toml"
+    )
+    assert withheld_hint(environment, (), "set ONE, TWO or THREE") == (
+        "ONE, THREE and TWO are set here but not passed on: add them to `env` in perfledger.toml"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "*", "A B", "1A", "A*B", "A=B", "$(id)"])

@@ -58,7 +58,7 @@ def _withheld_notes(quoted: Iterable[str], harness: Harness) -> tuple[str, ...]:
     received = child_variables(harness.environment, named=harness.variable_names)
     names = " ".join(text for text in quoted if text.isidentifier())
     hint = withheld_hint(harness.environment, received, names)
-    return (f"{hint} if the workloads, whose files name it, need it",) if hint else ()
+    return (f"{hint}, if the workloads need what their files name",) if hint else ()
 
 
 def _changed_notes(

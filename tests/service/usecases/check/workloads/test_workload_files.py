@@ -131,8 +131,8 @@ def test_a_variable_that_a_workloads_file_names_and_does_not_get_is_a_note(
     texts = notes({"bench/sums.py": (source, source)}, variables=("BENCH_SIZE",), env=env)
 
     text = (
-        "BENCH_SIZE is set here but not passed on: add it to `env` in perfledger.toml if the "
-        "workloads, whose files name it, need it"
+        "BENCH_SIZE is set here but not passed on: add it to `env` in perfledger.toml, if the "
+        "workloads need what their files name"
     )
     assert texts == (text,) * count
 
