@@ -115,9 +115,9 @@ def document_formats(
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write a text to a file, or to the terminal without one; raises UsageError."""
+    """Write a text to a file, or to the terminal without one, as whole lines; raises UsageError."""
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(text, nl=not text.endswith("\n"))
         return
     try:
         output.write_text(text, encoding="utf-8")
