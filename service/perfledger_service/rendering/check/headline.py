@@ -6,12 +6,13 @@ The line quotes untrusted names of workloads, metrics and operations, not escape
 from collections import Counter
 from collections.abc import Sequence
 
-from perfledger.metrics import STEP_TIME, MetricKind
+from perfledger.metrics import CPU_TIME, STEP_TIME, MetricKind
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
 from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.limit_sentences import exceeded_sentences
 from perfledger_service.rendering.layout.number_format import NBSP, quantity
 from perfledger_service.rendering.layout.short_name import short_name
@@ -160,14 +161,32 @@ def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
         lead = f"{worst[0].outcome}, {'worst' if is_worse else 'most'}"
         worst_names = ", ".join(map(_result_phrase, verdict_rows.rows_of(worst, report)))
         return f"{len(workloads)} of {_workloads(_total(report))} {lead} {worst_names}{end}"
-    first, *other_rows = verdict_rows.rows_of(verdicts[: 1 + _MAX_NAMED], report)
+    first, *other_rows = verdict_rows.rows_of(
+        _without_load_first(verdicts, report)[: 1 + _MAX_NAMED], report
+    )
     further = "".join(
         f", {row.metric} {row.change}" for row in other_rows if row.kind is not MetricKind.KERNEL
     )
     explanation = next((one for one in report.explanations if one.workload == first.workload), None)
-    is_explained = first.metric_name == STEP_TIME.name
+    is_explained = any(one.metric.name == STEP_TIME.name for one in verdicts)
     cause = cause_phrase(explanation) if is_explained else ""
     return f"{_change_phrase(first)}{further}{': ' if cause else ''}{cause}{end}"
+
+
+def _without_load_first(verdicts: Sequence[Verdict], report: Report) -> Sequence[Verdict]:
+    """Return the results with CPU time first if the machine was busy, which lengthens step times.
+
+    A slower side waits longer for a core, so that its step time grows by more than its work. Where
+    the step time's change is already one without waits, it stays first.
+    """
+    timed = {one.metric.name: one for one in verdicts}
+    is_busy = busy_sentence(report.host_findings) != ""
+    if not (is_busy and {STEP_TIME.name, CPU_TIME.name} <= timed.keys()):
+        return verdicts
+    cpu_time, step_time = timed[CPU_TIME.name], timed[STEP_TIME.name]
+    if step_time.excludes_waits or _size(cpu_time) >= _size(step_time):
+        return verdicts
+    return (cpu_time, *(one for one in verdicts if one is not cpu_time))
 
 
 def _change_phrase(row: VerdictTableRow) -> str:

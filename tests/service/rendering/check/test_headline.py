@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME
-from perfledger.records import Failure, FailureReason, Side
+from perfledger.metrics import CPU_TIME, PEAK_MEMORY, STEP_TIME
+from perfledger.records import Failure, FailureReason, FindingLevel, HostFinding, Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
 from perfledger_profiles.diff.cause import ChangeKind
@@ -29,6 +29,41 @@ def test_one_regression_is_named_with_its_size_figures_and_cause(reports):
         "benchmarks.gpt:train_step[batch=8] is 18.2 % slower (12.3 \N{RIGHTWARDS ARROW} 14.5 ms), "
         "peak memory +27.0 %: aten::_softmax replaces aten::_scaled_dot_product_flash_attention"
     )
+
+
+BUSY = HostFinding(name="other programs", level=FindingLevel.BUSY, detail="they use 2 cores")
+
+
+@pytest.mark.parametrize(
+    ("findings", "change", "begin"),
+    [
+        (
+            (BUSY,),
+            5.95,
+            "{}: CPU time is 595 % higher (100 \N{RIGHTWARDS ARROW} 695 ms), step time",
+        ),
+        ((), 5.95, "{} is 1,504 % slower ("),
+        ((BUSY,), 16.0, "{} is 1,504 % slower ("),
+    ],
+)
+def test_beside_load_the_headline_leads_with_the_cpu_time_that_grew_less(
+    findings, change, begin, reports, make
+):
+    verdicts = (
+        slower(make, make.GPT, 15.04),
+        slower(make, make.GPT, change, metric=CPU_TIME),
+    )
+    report = replace(reports["regressed"], verdicts=verdicts, host_findings=findings)
+
+    assert words(report).startswith(begin.format(make.GPT))
+
+
+def test_a_step_time_without_waits_leads_also_beside_load(reports, make):
+    step_time = replace(slower(make, make.GPT, 15.04), queued_share=0.7)
+    verdicts = (step_time, slower(make, make.GPT, 5.95, metric=CPU_TIME))
+    report = replace(reports["regressed"], verdicts=verdicts, host_findings=(BUSY,))
+
+    assert words(report).startswith(f"{make.GPT} is 1,504 % slower (")
 
 
 def test_of_several_regressions_the_two_largest_are_named(reports, make):
