@@ -39,9 +39,14 @@ def _reason_of(change: OperationChange, base: Profile, head: Profile) -> ReasonW
                 ChangeReason.FUSION,
                 f"{join_names(change.base)} became {join_names(change.head)}",
             )
-        case MatchStage.VARIANT | MatchStage.FAMILY:
+        case MatchStage.VARIANT:
             return (
                 ChangeReason.VARIANT,
+                f"{join_names(change.base)} became {join_names(change.head)}",
+            )
+        case MatchStage.FAMILY:  # of one kind, but not known to do the same work
+            return (
+                ChangeReason.UNKNOWN,
                 f"{join_names(change.base)} became {join_names(change.head)}",
             )
         case MatchStage.CLOCK:

@@ -172,3 +172,21 @@ def test_bytes_are_written_in_the_largest_unit_that_they_reach(make, before, aft
     cause = only_cause(kernels(make, 1e-3, bytes=2 * before), kernels(make, 2e-3, bytes=2 * after))
 
     assert cause.evidence == evidence
+
+
+def test_operations_of_one_family_are_not_said_to_do_the_same_work(make):
+    base, head = (
+        replace(
+            make.profile(make.operation(name, seconds)),
+            kernels=(Kernel(name=name, family=OperationFamily.COPY, seconds=seconds, count=1.0),),
+        )
+        for name, seconds in (("pack_rows", 2e-3), ("split_heads", 5e-3))
+    )
+
+    cause = only_cause(base, head)
+
+    assert cause.kind is ChangeKind.REPLACED
+    assert (cause.reason, cause.evidence) == (
+        ChangeReason.UNKNOWN,
+        "pack_rows became split_heads",
+    )
