@@ -145,6 +145,7 @@ def is_job_table(line: str) -> bool:
 
 def csv_jobs(text: str) -> Iterator[Job | SkipReason]:
     """Read a CSV with a header, or the task table without one. Raise JobLogError."""
+    _check_header(first_row(text))
     table = read_table(
         text,
         "the job log",
@@ -166,6 +167,16 @@ def csv_jobs(text: str) -> Iterator[Job | SkipReason]:
         for name in milliseconds.values():
             row[name] = seconds_text(row[name])
         yield job_of(_with_queue_name(row), line, times)
+
+
+def _check_header(first: Sequence[str]) -> None:
+    """Raise JobLogError if a log begins with a row of numbers that no known table has."""
+    if sum(is_number(cell.strip()) for cell in first) > 1 and not _task_table(first):
+        msg = (
+            f"the job log begins with {', '.join(first)[:200]!r}, not with the names of its "
+            "columns: add a first line such as job_id,submit_time,start_time,end_time,gpus"
+        )
+        raise JobLogError(msg)
 
 
 def _task_table(first: Sequence[str]) -> Sequence[str]:

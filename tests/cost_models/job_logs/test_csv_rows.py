@@ -277,3 +277,8 @@ def test_a_job_may_start_at_the_beginning_of_the_log():
     jobs = read_job_log("submit_time,start_time,end_time,gpus\n0,0,5,1\n").jobs
 
     assert (jobs.run_ms.tolist(), jobs.wait_ms.tolist()) == ([5000], [0])
+
+
+def test_a_log_without_a_header_asks_for_the_names_of_its_columns():
+    with pytest.raises(JobLogError, match=r"begins with 'job-1, 1201, 0, 0', not with the names"):
+        read_job_log("job-1,1201,0,0\njob-2,1300,5,5\n")
