@@ -100,6 +100,7 @@ class MeasuringEffort:
     min_seconds: float = 0.5  # of measured steps; takes precedence over max_steps
     max_seconds: float = 2.0  # of measured steps, once there are min_steps
     edge_seconds: float = 0.0  # extra time of measured steps per set-up, beyond both limits
+    max_turns: int | None = None  # of an interleaved process, if they are less than fit
     min_warmups: int = 3
     max_warmups: int = 30
     max_warmup_seconds: float = 30.0
@@ -129,8 +130,8 @@ class ChildRequest:
     variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     device: str = "auto"
     effort: MeasuringEffort = field(default_factory=MeasuringEffort)
-    # MEASURE: workload → most seconds of measured steps, if they are less than the effort's.
-    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    # MEASURE: workload → most turns, if it is interleaved.
+    turns: Mapping[str, int] = field(default_factory=dict[str, int])
     trace_folder: str = ""
     # PROFILE: from the child's start until no window but a first one begins; None: without limit
     profile_s: float | None = None
@@ -157,9 +158,7 @@ class ChildRequest:
 
     def effort_of(self, workload: str) -> MeasuringEffort:
         """Return how long the workload is measured."""
-        usual_s = self.effort.max_seconds
-        seconds = min(usual_s, self.seconds.get(workload, usual_s))
-        return replace(self.effort, max_seconds=seconds)
+        return replace(self.effort, max_turns=self.turns.get(workload, self.effort.max_turns))
 
     def file_of(self, workload: str) -> str:
         """Return the module of the file that registers a workload."""

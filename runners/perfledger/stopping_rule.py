@@ -45,8 +45,8 @@ class StoppingRule(Protocol):
         """
         ...
 
-    def pair_lengths(self, seconds: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the seconds for which each side of a workload's next pair measures steps.
+    def pair_lengths(self, seconds: Mapping[str, float]) -> Mapping[str, int]:
+        """Return the most turns of each side of a workload's next pair.
 
         A workload without an entry is measured as long as usual. `seconds` is how long the latest
         pair of each workload took.

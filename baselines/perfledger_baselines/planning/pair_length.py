@@ -1,4 +1,4 @@
-"""Plans how long the next pair of a workload measures: more, shorter pairs where processes differ.
+"""Plans how many turns the next pair of a workload has: more, shorter pairs where processes differ.
 
 A pair costs the start of two processes and its turns. Turns average what disturbs single steps, and
 only pairs average what differs from process to process, such as the state of a core's branch
@@ -51,8 +51,8 @@ def turn_times(base: Run, head: Run) -> TurnTimes | None:
     )
 
 
-def pair_length(pairs: Sequence[TurnTimes], *, pair_s: float) -> float:
-    """Return how many seconds each side of the next pair measures steps.
+def pair_length(pairs: Sequence[TurnTimes], *, pair_s: float) -> int:
+    """Return how many turns each side of the next pair takes at most.
 
     `pairs` are those so far, at least one, and `pair_s` is how long the last one took in all.
     """
@@ -60,4 +60,4 @@ def pair_length(pairs: Sequence[TurnTimes], *, pair_s: float) -> float:
     start_s = max(0.0, pair_s - last.measured_s)
     spread = median(each.spread for each in pairs)
     turns = math.sqrt(start_s / (2 * last.seconds)) * spread / PAIR_SPREAD
-    return max(FEWEST_TURNS, turns) * last.seconds
+    return max(FEWEST_TURNS, round(turns))

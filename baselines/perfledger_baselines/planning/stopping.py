@@ -205,8 +205,8 @@ class GroupSequentialStopping:
             if verdict.is_regression or verdict.is_faster
         )
 
-    def pair_lengths(self, seconds: Mapping[str, float]) -> dict[str, float]:
-        """Return the seconds for which each side of a workload's next pair measures steps.
+    def pair_lengths(self, seconds: Mapping[str, float]) -> dict[str, int]:
+        """Return the most turns of each side of a workload's next pair.
 
         Those measured without turns keep their usual time, as does every one if tails need steps.
         """

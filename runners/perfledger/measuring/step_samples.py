@@ -230,7 +230,8 @@ def _turns_of(costs_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, i
     step_s = math.fsum(costs_s) / max(1, len(costs_s))
     max_steps = max(1, MAX_SAMPLES // max(1, shortest))
     steps = max(1, min(max_steps, int(TURN_SECONDS / step_s))) if step_s > 0 else max_steps
-    turns = math.ceil(effort.max_seconds / max(TURN_SECONDS, steps * step_s))
+    fitting = math.ceil(effort.max_seconds / max(TURN_SECONDS, steps * step_s))
+    turns = fitting if effort.max_turns is None else min(fitting, effort.max_turns)
     return steps, max(1, turns, math.ceil(effort.min_steps / steps))
 
 

@@ -122,14 +122,14 @@ class PairMeasurement:
         first: Side,
         process: int,
         unprofiled: Collection[str] = (),
-        seconds: Mapping[str, float] | None = None,
+        turns: Mapping[str, int] | None = None,
         in_forks: bool = True,
         at_once: bool = True,
     ) -> MeasuredPair:
         """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows, and
-        those of `seconds` measure steps for no longer.
+        those of `turns` take no more than so many.
         Requests that fork do so unless `in_forks` is False, and the sides of interleaved requests
         run at once unless `at_once` is False.
         """
@@ -145,7 +145,7 @@ class PairMeasurement:
             ),
             processes=process,
             unprofiled=tuple(name for name in workloads if name in unprofiled),
-            seconds=seconds or {},
+            turns=turns or {},
             in_forks=in_forks,
             at_once=at_once,
         )
@@ -214,7 +214,7 @@ class _PairOfChildren:
     watch: PairStopwatch
     processes: int  # the number of the next one
     unprofiled: tuple[str, ...]
-    seconds: Mapping[str, float]  # of measured steps, at most
+    turns: Mapping[str, int]  # of a workload, at most
     in_forks: bool
     at_once: bool
     refused: dict[str, str] = field(default_factory=dict[str, str])  # by either side → why
@@ -255,7 +255,7 @@ class _PairOfChildren:
             request,
             command=Command.MEASURE,
             workloads=workloads,
-            seconds=self.seconds,
+            turns=self.turns,
             is_forking=request.is_forking and self.in_forks,
             is_interleaved=request.is_interleaved and self.at_once,
         )

@@ -243,7 +243,7 @@ class _Check:
             first=self.order[pair],
             process=self.processes + processes,
             unprofiled=self._unprofiled(),
-            seconds=self.rule.pair_lengths(self.seconds),
+            turns=self.rule.pair_lengths(self.seconds),
             in_forks=not self.separation.workloads.keys() >= set(workloads),
             at_once=at_once and self.separation.is_at_once(workloads),
         )

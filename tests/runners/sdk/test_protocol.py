@@ -1,5 +1,5 @@
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -18,12 +18,12 @@ params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.
     workloads=st.lists(names).map(tuple),
     grid=st.dictionaries(names, st.dictionaries(names, st.lists(params, min_size=1).map(tuple))),
     effort=st.builds(MeasuringEffort, min_steps=st.integers(1, 9), max_seconds=st.floats(0, 9)),
-    seconds=st.dictionaries(names, st.floats(0, 9)),
+    turns=st.dictionaries(names, st.integers(1, 99)),
     command=st.sampled_from(Command),
     load=st.builds(Load, concurrency=st.lists(st.integers(1, 9)).map(tuple), seed=st.integers()),
 )
 def test_a_request_is_read_as_it_was_written(  # noqa: PLR0917 - what Hypothesis draws
-    tmp_path_factory, workloads, grid, effort, seconds, command, load
+    tmp_path_factory, workloads, grid, effort, turns, command, load
 ):
     request = ChildRequest(
         command=command,
@@ -32,7 +32,7 @@ def test_a_request_is_read_as_it_was_written(  # noqa: PLR0917 - what Hypothesis
         workloads=workloads,
         params=grid,
         effort=effort,
-        seconds=seconds,
+        turns=turns,
         load=load,
     )
     path = tmp_path_factory.getbasetemp() / "request.json"
@@ -41,18 +41,18 @@ def test_a_request_is_read_as_it_was_written(  # noqa: PLR0917 - what Hypothesis
     assert read_request(path) == request
 
 
-def test_a_workload_is_measured_for_no_longer_than_asked():
+def test_a_workload_takes_no_more_turns_than_asked():
     effort = MeasuringEffort(max_seconds=0.75)
     request = ChildRequest(
         command=Command.MEASURE,
         root="/r",
         repository="/u",
         effort=effort,
-        seconds={"short": 0.4, "long": 9.0},
+        turns={"short": 20},
     )
 
-    seconds = [request.effort_of(name).max_seconds for name in ("short", "long", "usual")]
-    assert seconds == [0.4, 0.75, 0.75]
+    assert request.effort_of("short") == replace(effort, max_turns=20)
+    assert request.effort_of("usual") == effort
 
 
 def test_a_request_of_another_version_is_refused(tmp_path):

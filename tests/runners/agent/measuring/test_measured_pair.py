@@ -111,7 +111,7 @@ def test_both_sides_take_their_turns_on_one_core(harness, sides, monkeypatch):
     assert [core for _, core in cores.turns] == [last for last, _ in cores.turns]
 
 
-def test_a_workload_measures_for_no_longer_than_its_pair_is_planned(harness, sides):
+def test_a_workload_takes_no_more_turns_than_its_pair_is_planned_to_have(harness, sides):
     effort = MeasuringEffort(min_steps=1, max_seconds=0.3)
     measurement = PairMeasurement(
         harness=harness,
@@ -124,7 +124,7 @@ def test_a_workload_measures_for_no_longer_than_its_pair_is_planned(harness, sid
         check_run=lambda _: None,
     )
 
-    pair = measurement.measure([A, B], pair=1, first=Side.BASE, process=2, seconds={B: 0.09})
+    pair = measurement.measure([A, B], pair=1, first=Side.BASE, process=2, turns={B: 3})
 
     turns = {name: {len(run.turns) for run in pair.runs if run.workload == name} for name in (A, B)}
     assert max(turns[B]) <= 3 < min(turns[A])

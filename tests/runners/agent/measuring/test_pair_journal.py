@@ -271,6 +271,7 @@ class Rule:
         self.decisions.append(dict(self.pairs))
         return frozenset(each for each, pairs in self.pairs.items() if pairs < 3)
     def next_pair(self, seconds): return None
+    def pair_lengths(self, seconds): return {{}}
     def futile(self, most_pairs): return frozenset()
     def changes(self): return frozenset()
 class Progress:

@@ -227,6 +227,20 @@ def test_steps_that_settled_are_before_the_measured_ones_and_turns_have_no_span(
     assert in_turns.spans_s == ()
 
 
+@pytest.mark.parametrize("step_s", [8e-6, 1e-4, 1e-3, 0.011, 0.016, 0.03, 0.035])
+def test_a_shorter_pair_has_fewer_turns_of_the_same_length(step_s):
+    def turns(most):
+        steps = World([step_s] * 4000)
+        effort = MeasuringEffort(max_seconds=0.75, max_turns=most)
+        return measure(steps.set_up, steps, effort=effort, host=steps.host, turn=lambda: None).turns
+
+    usual = turns(None)
+
+    assert turns(20) == usual[:20]
+    assert turns(99) == usual
+    assert len(usual) > 20
+
+
 def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
     alive: weakref.WeakSet[object] = weakref.WeakSet()
     results = []

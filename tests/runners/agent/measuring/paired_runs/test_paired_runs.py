@@ -310,8 +310,9 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
     steps = log.read_text()
     for run in measured.runs:
         samples = len(run.samples["step_time_p50"])
-        # Warm-ups before them, and one step after them whose result is looked at.
-        assert steps.count(run.side[0]) == 3 + samples + 1
+        # Warm-ups before them, and after them one step whose result is looked at, and unless steps
+        # are long one whose calls are.
+        assert steps.count(run.side[0]) - 3 - samples in {1, 2}
         assert len(run.turns) >= 4  # how many more, the machine's speed says
         assert sum(run.turns) == samples
     # One side after the other would be one change.
@@ -319,10 +320,10 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
 
 
 class BriefRule(Rule):
-    """Wants the steps of each pair but the first to be measured for two turns."""
+    """Wants two turns of each pair but the first."""
 
     def pair_lengths(self, seconds):
-        return {name: 0.06 for name, pair_s in seconds.items() if pair_s > 0}
+        return {name: 2 for name, pair_s in seconds.items() if pair_s > 0}
 
 
 def test_later_pairs_measure_as_long_as_the_rule_says(harness, sides):
