@@ -1,14 +1,16 @@
 """Finds steps that work until a clock says so: slower code does less in the same time.
 
 Their time is what they were given, whatever they do in it. A step that asks a clock again and again
-is run once with clocks that run faster: only a step that they end ends much earlier.
+is run once with clocks that run faster: only a step that they end ends much earlier. It may be one
+that is done before its time limit, but not with faster clocks: so it also runs with slower ones.
 """
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from statistics import median
 from types import CodeType, FrameType
 from typing import Any
 
@@ -21,16 +23,19 @@ CLOCKS: tuple[Clock, ...] = (
 )
 # Times that one function asks a clock in one step. Twice is a measurement of its own.
 MIN_ASKED = 3
-SPEED = 4  # of the faster clocks
+FAST = 4.0  # speed of the faster clocks
+SLOW = 0.5  # speed of the slower clocks
 # Part of the shortest step. A step that the faster clocks end takes a quarter.
-MAX_PART = 0.5
+MAX_FAST_PART = 0.5
+# Part of the typical step. A step that the slower clocks end takes twice as long.
+MIN_SLOW_PART = 1.5
 # Longer steps are not looked at: what watches a step's calls makes it several times slower.
 MAX_STEP_S = 0.25
 MODULES_THAT_COMPILE = ("torch._dynamo",)  # which a watched frame could disturb
 
 
-def ends_by_clock(step: Callable[[], object], steps_s: Iterable[float]) -> bool:
-    """Return whether a step ends much earlier if clocks run faster; it runs twice at most.
+def ends_by_clock(step: Callable[[], object], steps_s: Sequence[float]) -> bool:
+    """Return whether clocks say when a step ends; it runs three times at most.
 
     `steps_s` are its usual times. False if that is unknown: its calls are watched already, or it
     raises an exception.
@@ -42,7 +47,11 @@ def ends_by_clock(step: Callable[[], object], steps_s: Iterable[float]) -> bool:
         return False
     try:
         places = _asking_places(step)
-        return bool(places) and _fast_clocks_s(step, places) < MAX_PART * shortest_s
+        return (
+            bool(places)
+            and _seconds(step, places, speed=FAST) < MAX_FAST_PART * shortest_s
+            and _seconds(step, places, speed=SLOW) > MIN_SLOW_PART * median(steps_s)
+        )
     except BaseException:
         return False
 
@@ -65,18 +74,18 @@ def _asking_places(step: Callable[[], object]) -> list[dict[str, Any]]:
     return [names[code] for code, times in polls.items() if times >= MIN_ASKED]
 
 
-def _fast_clocks_s(step: Callable[[], object], places: list[dict[str, Any]]) -> float:
-    """Return how long the step takes if the clocks that these names refer to run faster."""
+def _seconds(step: Callable[[], object], places: list[dict[str, Any]], *, speed: float) -> float:
+    """Return how long the step takes if the clocks that these names refer to have this speed."""
     wall = time.perf_counter
-    fast_clocks = {clock: _fast(clock) for clock in CLOCKS}
+    other_clocks = {clock: _at_speed(clock, speed) for clock in CLOCKS}
     old_values: list[tuple[dict[str, Any], str, object]] = []
     try:
         for names in (time.__dict__, *places):
             for name, value in tuple(names.items()):
                 with suppress(TypeError):  # a value without a hash
-                    if value in fast_clocks:
+                    if value in other_clocks:
                         old_values.append((names, name, value))
-                        names[name] = fast_clocks[value]
+                        names[name] = other_clocks[value]
         began = wall()
         step()
         return wall() - began
@@ -85,6 +94,7 @@ def _fast_clocks_s(step: Callable[[], object], places: list[dict[str, Any]]) -> 
             names[name] = value
 
 
-def _fast(clock: Clock) -> Clock:
+def _at_speed(clock: Clock, speed: float) -> Clock:
     began = clock()
-    return lambda: began + SPEED * (clock() - began)
+    kind = type(began)  # whole nanoseconds stay whole
+    return lambda: began + kind(speed * (clock() - began))

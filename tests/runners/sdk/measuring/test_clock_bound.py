@@ -43,11 +43,36 @@ def timed_by_itself():
     return time.perf_counter() - began
 
 
+def test_a_step_that_is_done_before_its_time_limit_is_not_ended_by_a_clock(monkeypatch):
+    """With clocks four times as fast it ends at a quarter of its limit, at half of its work."""
+    now_s, work_s, limit_s = [0.0], 0.12, 0.2
+
+    def clock():
+        return now_s[0]
+
+    def step():
+        began = time.perf_counter()
+        done_s = 0.0
+        while done_s < work_s and time.perf_counter() - began < limit_s:
+            now_s[0] += 0.001
+            done_s += 0.001
+
+    monkeypatch.setattr(clock_bound, "CLOCKS", (clock,))
+    monkeypatch.setattr(time, "perf_counter", clock)
+    monkeypatch.setattr(clock_bound, "_asking_places", lambda _: [vars(time)])
+    step()
+    assert now_s[0] == pytest.approx(work_s)
+
+    assert not ends_by_clock(step, [work_s])
+    work_s = 60.0
+    assert ends_by_clock(step, [limit_s])
+
+
 @pytest.mark.parametrize("step", [until_limit, until_limit_of_own_name, until_limit_in_nanoseconds])
 def test_a_step_that_a_clock_ends_is_found(step):
     real = dict(vars(time)), monotonic, perf_counter_ns
 
-    assert any(ends_by_clock(step, [LIMIT_S, 2 * LIMIT_S]) for _ in range(20))
+    assert any(ends_by_clock(step, [LIMIT_S, LIMIT_S, 2 * LIMIT_S]) for _ in range(20))
 
     assert (dict(vars(time)), monotonic, perf_counter_ns) == real
     assert sys.getprofile() is None
