@@ -22,7 +22,6 @@ from perfledger_profiles.diff.caveats import DeviceStates
 from perfledger_profiles.diff.compilation_change import explain_compiling
 from perfledger_profiles.diff.diff import explain
 from perfledger_profiles.diff.memory_change import explain_memory, held_by_programs
-from perfledger_profiles.diff.suggestions import PYTHON
 from perfledger_profiles.diff.utilization_change import utilization_note
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
@@ -36,6 +35,7 @@ from perfledger_profiles.hardware.roofline import Roofline, roofline_of
 from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
 from perfledger_profiles.parsing.units import MEGA
 from perfledger_service.rendering.layout.check_command import check_words, is_typable
+from perfledger_service.usecases.trace.waits import with_waits
 from perfledger_service.values.check_options import CheckOptions
 from perfledger_service.values.report import BottleneckAdvice
 from perfledger_service.values.trace_views import TraceView
@@ -50,13 +50,6 @@ OLDER_ROOF_DTYPES = ("float16",)
 MAX_ATTAINED = 1.05
 # Share of the readings: a reason that limited the clock less often did not determine the speed.
 MAIN_REASON_SHARE = 0.5
-# Share of a longer step: with less time of processors, most of it is a wait.
-MAX_WAIT_CPU_SHARE = 0.5
-
-WAITS = (
-    "the step waits outside of operations, and no processor works for it meanwhile: look for a "
-    "sleep, a lock, a file, a process or the network (py-spy dump and strace show which)"
-)
 
 _CHANGES = (Outcome.REGRESSED, Outcome.IMPROVED)
 
@@ -173,7 +166,12 @@ def explain_bundle(
             note = utilization_note(base, head, shares=shares)
             explanation = replace(explanation, utilization_note=note)
         explanations.append(
-            _with_waits(explanation, timed, estimates.get((spec.id, CPU_TIME.name)))
+            with_waits(
+                explanation,
+                timed,
+                estimates.get((spec.id, CPU_TIME.name)),
+                cores=machine.cores,
+            )
         )
         view = classify_profile(
             spec.id,
@@ -185,24 +183,6 @@ def explain_bundle(
         if view.recommendations or view.roof is not None:
             advice.append(BottleneckAdvice(spec.id, view.recommendations, view.roof))
     return tuple(explanations), tuple(advice)
-
-
-def _with_waits(
-    explanation: StepTimeExplanation,
-    timed: EffectEstimate | None,
-    processors: EffectEstimate | None,
-) -> StepTimeExplanation:
-    """Return the explanation with advice on a wait if a longer step takes no processor longer."""
-    if timed is None or processors is None:
-        return explanation
-    longer_s = timed.head - timed.base
-    if processors.head - processors.base > MAX_WAIT_CPU_SHARE * longer_s or longer_s <= 0:
-        return explanation
-    causes = (
-        replace(one, suggestion=WAITS) if one.suggestion == PYTHON else one
-        for one in explanation.causes
-    )
-    return replace(explanation, causes=tuple(causes))
 
 
 def _error_of_change(estimate: EffectEstimate | None) -> float:

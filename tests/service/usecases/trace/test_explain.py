@@ -23,12 +23,12 @@ from perfledger_profiles.diff.suggestions import PYTHON
 from perfledger_profiles.hardware.device_state import DeviceState
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
 from perfledger_service.usecases.trace.explain import (
-    WAITS,
     classify_profile,
     device_at_timing,
     explain_bundle,
     explain_change,
 )
+from perfledger_service.usecases.trace.waits import WAITS
 
 WORKLOAD = "gpt:step"
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
