@@ -93,6 +93,7 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
         names=(
             *provenance_facts.untrusted_names(report),
             *_cause_names(explanation),
+            *(row.reason for row in (block.slower_compilations[:1] if block else ())),
             *steps.typed,
             *steps.quotes,
         ),
@@ -197,8 +198,7 @@ def _step_sentence(block: ReasonBlock, explanation: StepTimeExplanation) -> str:
         return _cause_sentence(explanation.causes[0], block, explanation)
     note = f": {block.note}" if block.note else ""
     text = f"no operation accounts for it{note}"
-    if block.compiler_suggestions:
-        row = block.compilations[0]
+    for row in block.slower_compilations[:1]:
         text += f". On head {row.what}, more often than on base: {row.reason}"
     return text
 
@@ -248,7 +248,7 @@ def _source_lines(
         case MetricKind.START:
             causes = block.compiling.rows[:_MAX_ACTIONS] if block.compiling else ()
         case _:
-            causes = block.causes if explanation.is_attributable else block.compilations
+            causes = block.causes if explanation.is_attributable else block.slower_compilations
     source_lines: dict[tuple[str, bool], SourceLine] = {}
     for cause in causes:
         for line in cause.source_lines:  # with the first cause's remark
@@ -293,7 +293,6 @@ def _cause_names(explanation: StepTimeExplanation | None) -> tuple[str, ...]:
             *(one.name for one in memory),
             *(one.name for one in compiled),
             *(one.reason for one in compiled),
-            *(one.reason for one in explanation.compilations[:1]),
         )
         if name
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from perfledger.compile_record import CompilationKind
 from perfledger.profile import Compilation
 from perfledger_profiles.diff.cause import CompileCause, CompileExplanation
 from perfledger_profiles.diff.compilation_change import COMPILER_ADVICE
@@ -18,6 +19,7 @@ class CompilationRow:
     source_lines: tuple[SourceLine, ...]
     reason: str  # the compiler's words
     suggestion: str  # what to do about it
+    is_in_steps: bool  # else it only takes time before they are measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ def compilation_row(compilation: Compilation) -> CompilationRow:
         source_lines=source_lines(compilation.lines),
         reason=compilation.reason.rstrip("."),
         suggestion=COMPILER_ADVICE[compilation.kind],
+        is_in_steps=compilation.kind is not CompilationKind.START_RETRACE,
     )
 
 

@@ -148,10 +148,15 @@ class ReasonBlock:
 
     @property
     def compiler_suggestions(self) -> tuple[str, ...]:
-        """Return what to do about the compilers' reports if no cause explains a slower head."""
+        """Return what to do about `slower_compilations`, each once."""
+        return tuple(dict.fromkeys(row.suggestion for row in self.slower_compilations))
+
+    @property
+    def slower_compilations(self) -> tuple[CompilationRow, ...]:
+        """Return the compilers' reports on head's steps if no cause explains a slower head."""
         if self.is_attributable or self.pace != _SLOWER:
             return ()
-        return tuple(dict.fromkeys(row.suggestion for row in self.compilations))
+        return tuple(row for row in self.compilations if row.is_in_steps)
 
 
 def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]:

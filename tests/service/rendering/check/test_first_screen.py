@@ -3,6 +3,7 @@ from decimal import Decimal
 
 import pytest
 
+from perfledger.compile_record import CompilationKind
 from perfledger.metrics import COLD_START, COMPILE_TIME, KERNELS, PEAK_MEMORY, STEP_TIME
 from perfledger.profile import CallingLine
 from perfledger_baselines.judging.verdict import Outcome
@@ -191,6 +192,33 @@ def test_what_a_compiler_says_of_head_is_named_if_no_operation_accounts_for_it(r
     )
     assert [line.text for line in screen.where] == ["models/gpt.py:90"]
     assert screen.actions[0].startswith("keep the compiled function in one graph")
+
+
+def test_what_a_compiler_does_before_the_steps_is_no_reason_for_slower_ones(reports):
+    report = reports["cpu_only"]
+    (explanation,) = report.explanations
+    rows = [
+        replace(one, kind=CompilationKind.START_RETRACE, lines=explanation.compilations[0].lines)
+        for one in explanation.compilations
+    ]
+
+    screen = screen_of(
+        replace(report, explanations=(replace(explanation, compilations=tuple(rows)),))
+    )
+
+    assert screen.why == "no operation accounts for it: the profiles differ too much"
+    assert screen.where == ()
+    assert not any("static arguments" in action for action in screen.actions)
+
+
+def test_a_compilers_sentence_is_quoted_without_its_period(reports):
+    report = reports["cpu_only"]
+    (explanation,) = report.explanations
+    rows = tuple(replace(one, reason=f"{one.reason}.") for one in explanation.compilations)
+
+    text = comment(replace(report, explanations=(replace(explanation, compilations=rows),)))
+
+    assert "`` Dynamo does not know how to trace builtin operator `print` ``.\n" in text
 
 
 def test_an_explanation_of_a_faster_step_is_no_reason_for_a_regression(reports, make):

@@ -62,3 +62,6 @@ def test_the_period_of_a_compilers_sentence_is_dropped_and_each_kind_has_advice(
 
     assert {row.reason for row in rows} == {"It broke"}
     assert all(row.suggestion for row in rows)
+    assert [one.kind for one, row in zip(every, rows, strict=True) if not row.is_in_steps] == [
+        CompilationKind.START_RETRACE
+    ]
