@@ -132,7 +132,7 @@ _READ_BACK_LOOP = (OUTSIDE_OPERATIONS, "aten::select", "aten::slice", "aten::unb
 _COPIES = ("aten::_to_copy", "aten::copy_")
 _COPY = re.compile(r"copy([._]?\d+)?(\.clone)?$|^copy_|_copy_fusion|wrapped_copy")
 _DYNAMO = re.compile(r"dynamo_timed|_compile\.compile_inner|TorchDynamo|OutputGraph|compile_fx")
-_REGION = re.compile(r"Torch-Compiled Region")
+_REGION = re.compile(r"Torch-Compiled Region(?:: .*(?=/))?")  # "0/1" is compilation 1 of code 0
 _COMPILED_REGION = re.compile(rf"{_REGION.pattern}|CompiledFunction|CompiledFxGraph")
 _SINGLE_LOADER = re.compile(r"_SingleProcessDataLoaderIter")
 _SEVERAL_LOADERS = re.compile(r"_MultiProcessingDataLoaderIter")
@@ -289,7 +289,7 @@ def _is_covered_less(context: _ChangeContext) -> bool:
 
 def _is_in_more_pieces(context: _ChangeContext) -> bool:
     before, after = (
-        {one.name for one in side.operations if _REGION.match(one.name)}
+        {region for one in side.operations for region in _REGION.findall(one.name)}
         for side in (context.base, context.head)
     )
     is_new = context.concerns(_COMPILED_REGION) and context.has_more(_REGION)

@@ -286,6 +286,13 @@ def test_a_compiled_function_that_is_called_more_often_has_no_more_pieces(make):
     assert PIECES not in advice(*sides).values()
 
 
+def test_another_compilation_of_the_same_code_is_no_more_pieces(make):
+    first = make.operation(REGION.format("0/0"), 1e-3)
+    head = make.profile(first, make.operation(REGION.format("0/1"), 5e-3, 2.0))
+
+    assert PIECES not in advice(make.profile(first), head).values()
+
+
 @pytest.mark.parametrize(
     ("name", "count", "text"),
     [
