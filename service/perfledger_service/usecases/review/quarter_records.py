@@ -130,7 +130,7 @@ def records_of_bundles(
     speeds = _bundle_speeds(ordered)
     named = dict(ordered)
     return QuarterRecords(
-        origin=f"the folder {path.name}",
+        origin=f"the folder {path.resolve().name}" if path.is_dir() else path.name,
         checks=len(ordered),
         observations=sum(_observations(bundle) for _, bundle in ordered),
         speeds=speeds,

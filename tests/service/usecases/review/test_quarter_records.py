@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,15 @@ def test_bundles_say_what_the_store_says(engine, judged_on_branch, on_branch, tm
     assert stored.speeds[0].units_per_second == pytest.approx(read.speeds[0].units_per_second)
     assert stored.landed_changes[0].change == pytest.approx(read.landed_changes[0].change)
     assert (stored.fleet, stored.observations) == (read.fleet, read.observations)
+
+
+def test_bundles_are_named_by_their_folder_or_file(on_branch, tmp_path, monkeypatch):
+    (tmp_path / "one.json").write_text(on_branch.to_json())
+    monkeypatch.chdir(tmp_path)
+
+    origins = [records_of_bundles(Path(each), QUARTER).origin for each in (".", "one.json")]
+
+    assert origins == [f"the folder {tmp_path.name}", "one.json"]
 
 
 def test_a_quarter_has_no_import_of_another_tools_results(tmp_path, on_branch):
