@@ -94,9 +94,8 @@ def test_a_check_says_how_far_it_is_and_then_that_nothing_more_is_heard(
 
     clock.now += SILENCE
     announced.jobs.checks += silent_work(announced.engine, now=clock.now)
-    assert [one.attempt for one in announced.jobs.checks] == [
-        1
-    ]  # it is attempted again if it fails
+    # It is attempted again if it fails.
+    assert [one.attempt for one in announced.jobs.checks] == [1]
     status, summary = summary_of(announced, github, at_github, clock)
     assert status == "in_progress"
     assert "no word from the runner since 2026-11-20 12:00 UTC" in summary.replace("`", "")
