@@ -268,7 +268,6 @@ class Rule:
     def start(self, workloads): self.pairs, self.decisions = {{each: 0 for each in workloads}}, []
     def add(self, base, head): self.pairs[base.workload] += 1
     def fewest_pairs(self): return 1
-    def pair_lengths(self, seconds): return dict.fromkeys(seconds, 60.0)
     def unfinished(self):
         self.decisions.append(dict(self.pairs))
         return frozenset(each for each, pairs in self.pairs.items() if pairs < 3)
