@@ -72,11 +72,18 @@ def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) 
     """Raise FleetSplitError for a pattern beside another entry of the same devices.
 
     Whether the hours of a pattern contain those of the workload's own entry is unknown, unless the
-    weights say that it has none of them. So it is whether one of two equal entries is a copy.
+    weights say that it has none of them. So it is whether one of two equal entries is a copy, also
+    if they spell the option in two ways.
     """
-    if list(uses).count(use) > 1:
+    equal_entries = [
+        each
+        for each in uses
+        if _may_be_same(each.where, use.where) and replace(each, where=use.where) == use
+    ]
+    if len(equal_entries) > 1:
+        spellings = " and ".join(dict.fromkeys(each.where for each in equal_entries))
         msg = (
-            f"several fleet entries {use.workload!r} on {use.where} are equal: whether their "
+            f"several fleet entries {use.workload!r} on {spellings} are equal: whether their "
             f"{integer(use.device_hours_per_year)} hours count twice is unknown. Keep one, with "
             "the sum of their hours if they add up"
         )

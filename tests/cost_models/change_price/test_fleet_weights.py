@@ -124,3 +124,15 @@ def test_of_two_equal_entries_one_may_be_a_copy():
             own, GRID[0], registered=GRID, uses=(own, larger, entry(workload=GRID[0]))
         )
     assert hours_of_workload(own, GRID[0], registered=GRID, uses=(own, larger)) == own
+
+
+def test_a_copy_may_spell_the_option_in_another_way():
+    own = entry(workload=GRID[0], where="p5.48xlarge/on_demand")
+    amazon = entry(workload=GRID[0], where="aws:p5.48xlarge/on_demand")
+    google = entry(workload=GRID[0], where="gcp:p5.48xlarge/on_demand")
+
+    with pytest.raises(
+        FleetSplitError, match=r"on p5\S+ and aws:p5\S+ are equal: .* count twice is unknown"
+    ):
+        hours_of_workload(own, GRID[0], registered=GRID, uses=(own, amazon))
+    assert hours_of_workload(amazon, GRID[0], registered=GRID, uses=(amazon, google)) == amazon
