@@ -52,7 +52,7 @@ def devices_needed(
     resampled_logs = (
         resampled_log(jobs, seed=seed) for seed in range(logs if days_of(jobs) >= MIN_DAYS else 0)
     )
-    # Where most days have no job, so may all drawn ones.
+    # Where most days have no job, a log of drawn days may have none.
     sizes = [
         _nodes_needed(each, shape, policy, target, first=nodes)
         for each in resampled_logs

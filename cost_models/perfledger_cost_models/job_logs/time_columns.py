@@ -49,7 +49,9 @@ def check_seconds(start_s: float, end_s: float, *, median_run_s: float) -> None:
     if years_covered > MAX_UNDATED_YEARS:
         what = f"the job log's times cover {integer(years_covered)} years as seconds"
     elif run_days > MAX_UNDATED_RUN_DAYS:
-        what = f"half of the job log's jobs ran for {integer(run_days)} days or more as seconds"
+        what = (
+            f"half of the job log's jobs ran for {integer(int(run_days))} days or more as seconds"
+        )
     else:
         return
     msg = (

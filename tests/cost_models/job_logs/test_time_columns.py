@@ -119,7 +119,7 @@ def test_a_log_of_decades_in_seconds_asks_whether_they_are_milliseconds():
 def test_jobs_of_weeks_without_dates_ask_whether_they_are_milliseconds():
     rows = "0,3600000,8\n60000,1800000,8\n120000,60000,8\n"
 
-    with pytest.raises(JobLogError, match=r"jobs ran for 21 days or more as seconds: .*_time_ms"):
+    with pytest.raises(JobLogError, match=r"jobs ran for 20 days or more as seconds: .*_time_ms"):
         read_job_log(f"submit_time,duration,gpus\n{rows}")
     dated = "".join(f"{1_700_000_000 + job},3600000,8\n" for job in range(3))
     assert read_job_log(f"submit_time,duration,gpus\n{dated}").jobs.run_ms[0] == 3_600_000_000
