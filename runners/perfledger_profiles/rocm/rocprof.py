@@ -59,6 +59,7 @@ _NO_KERNELS = (
     "these statistics are of calls or domains, without kernels or copies: give those of kernels "
     "(*_kernel_stats.csv), or a trace"
 )
+_UNUSABLE = f"nothing in this file is usable: give the complete output of {TOOL}"
 _NO_TIMELINE = "statistics have no timeline to export: record a trace instead of a summary"
 
 _Row = Mapping[str, str]
@@ -112,15 +113,19 @@ def _content(data: bytes) -> Trace | _Statistics:
     text = read_text(unpacked)
     rows, dropped = _rows(text.lines)
     if rows and not rows[0].keys().isdisjoint(_TOTALS):
-        kernels = [kernel for row in rows if (kernel := _of_statistics(row)) is not None]
-        if not kernels:
+        named_rows = [(name, row) for row in rows if not _API.fullmatch(name := _summed_name(row))]
+        if not named_rows:
             raise ProfileError(_NO_KERNELS)
-        return _Statistics(kernels=tuple(kernels), dropped=dropped, notes=text.notes)
+        sums = [_of_statistics(name, row) for name, row in named_rows]
+        kernels = tuple(kernel for kernel in sums if kernel is not None)
+        if not kernels:
+            raise ProfileError(_UNUSABLE)
+        dropped += len(sums) - len(kernels)
+        return _Statistics(kernels=kernels, dropped=dropped, notes=text.notes)
     check_count(len(rows))
     calls = [call for row in rows if (call := _call(row)) is not None]
     if not calls:
-        msg = f"nothing in this file is usable: give the complete output of {TOOL}"
-        raise ProfileError(msg)
+        raise ProfileError(_UNUSABLE)
     return rocm_trace(calls, dropped=dropped + len(rows) - len(calls), notes=text.notes)
 
 
@@ -193,12 +198,16 @@ def _agent(text: str) -> int | str:
     return number if number is not None else clean_name(cell) or 0
 
 
-def _of_statistics(row: _Row) -> Kernel | None:
+def _summed_name(row: _Row) -> str:
     text = row.get("name", "")
     direction = _DIRECTIONS.get(text.removeprefix(_COPY))
-    name = clean_name(kernel_name(text if direction is None else f"Memcpy {direction}"))
+    return clean_name(kernel_name(text if direction is None else f"Memcpy {direction}"))
+
+
+def _of_statistics(name: str, row: _Row) -> Kernel | None:
+    """Return a kernel's sums; None if they are unreadable."""
     seconds, calls = _number(_text(row, _TOTALS)), _number(row.get("calls", ""))
-    if _API.fullmatch(name) or seconds is None or calls is None:
+    if seconds is None or calls is None:
         return None
     return Kernel(
         name=name,

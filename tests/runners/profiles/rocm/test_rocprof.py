@@ -218,3 +218,14 @@ def test_sums_of_rocpd_summary_are_statistics_of_kernels():
     (kernel,) = profile.kernels
     assert (kernel.name, kernel.count) == ("norm_l23", 1001.0)
     assert kernel.seconds == pytest.approx(92.04305e-3)
+
+
+def test_kernels_with_unreadable_sums_are_counted_as_left_out():
+    header = '"Name","Calls","DURATION (nsec)"\n'
+
+    profile = read(f'{header}"norm",10,9.2e7\n"gemm",2,100\n"hipFree",2,100\n')
+
+    assert [kernel.name for kernel in profile.kernels] == ["gemm"]
+    assert profile.notes == ("unreadable lines or values: 1",)
+    with pytest.raises(ProfileError, match="nothing in this file is usable"):
+        read(f'{header}"norm",10,-5\n')
