@@ -83,9 +83,12 @@ class PackageRecorder:
         """Yield the files of Python code that a package has copied into a cache, by their names."""
         names = {package.name for package in packages}
         foreign = [*self._installed, *self.own_folders]
+        installed = tuple(f"{prefix}{os.sep}" for prefix in self._installed)
         for module in tuple(modules.values()):
             path = module_file(module)
             if path is None or not path.endswith(".py") or Path(path).name in names:
+                continue
+            if path.startswith(installed):  # most are: to resolve links takes far longer
                 continue
             if is_in_cache(path, self._caches, foreign) and (digest := self._digest(path)):
                 name, folder = Path(path).name, str(Path(path).parent)
