@@ -94,7 +94,10 @@ def _hours(workload: str, fields: _MeasuredFields) -> float | None:
         if is_match(use.workload, workload) and _is_on(fields.machine, use.where)
     ]
     try:
-        entries = [hours_of_workload(use, workload, registered=fields.registered) for use in uses]
+        entries = [
+            hours_of_workload(use, workload, registered=fields.registered, uses=uses)
+            for use in uses
+        ]
     except FleetSplitError:
         return None
     return sum(use.device_hours_per_year for use in entries) if entries else None

@@ -94,7 +94,8 @@ def records_of_store(
         pull_request_checks=stored.of_pull_requests,
         branch_checks=stored.of_branches,
         unattested_checks=stored.unattested,
-        fleet=_distinct(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
+        # Equal entries stay: pricing refuses them, as one may be a copy.
+        fleet=tuple(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
         registered=_distinct(
             name for sha256 in stored.newest for name in bundles[sha256].registered
         ),
@@ -140,7 +141,7 @@ def records_of_bundles(
         landed_changes=landed,
         pull_request_checks=len(ordered) - len(branches),
         branch_checks=len(branches),
-        fleet=_distinct(use for bundle in newest.values() for use in bundle.pricing.fleet),
+        fleet=tuple(use for bundle in newest.values() for use in bundle.pricing.fleet),
         registered=_distinct(
             name for bundle in newest.values() for name in registered_workloads(bundle)
         ),

@@ -131,6 +131,19 @@ def test_hours_of_several_workloads_are_unknown_until_weights_divide_them(
     assert use.device_hours_per_year is None
 
 
+@pytest.mark.parametrize("other", ["gpt:*", "gpt:step"])
+def test_hours_that_may_stand_in_two_entries_are_unknown(
+    engine, judged_on_branch, busy_bundle, other
+):
+    entry = FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0)
+    fleet = (entry, replace(entry, workload=other))
+    judged_on_branch(engine, busy_bundle(pricing=PricingConfig(fleet=fleet)))
+
+    (use,) = uses_of(engine)
+
+    assert use.device_hours_per_year is None
+
+
 def test_weights_give_a_workload_its_hours(engine, judged_on_branch, busy_bundle):
     entry = FleetUse(
         workload="gpt:*",

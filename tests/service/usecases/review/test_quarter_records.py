@@ -9,6 +9,8 @@ import pytest
 from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
+from perfledger_cost_models.review.demand_and_spend import changes_of
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_service.usecases.review.quarter_records import records_of_bundles, records_of_store
 
@@ -61,6 +63,19 @@ def test_the_newest_configuration_of_a_repository_says_its_hours(
     judged_on_branch(engine, on_branch)
 
     assert records(engine).fleet == (FLEET,)
+
+
+def test_equal_entries_stay_so_that_landed_changes_have_no_price(
+    engine, judged_on_branch, on_branch, tmp_path
+):
+    bundle = replace(on_branch, pricing=PricingConfig(fleet=(FLEET, FLEET)))
+    judged_on_branch(engine, bundle)
+    (tmp_path / "one.json").write_text(bundle.to_json())
+
+    for quarter_records in (records(engine), records_of_bundles(tmp_path, QUARTER)):
+        assert quarter_records.fleet == (FLEET, FLEET)
+        (landed,) = changes_of(quarter_records, packaged_sheet())
+        assert all("count twice is unknown" in price.note for price in landed.prices)
 
 
 def test_the_speed_is_that_of_the_newest_base_commit(engine, judged_on_branch, make_bundle):
