@@ -171,8 +171,8 @@ def comment_page(comment: str) -> str:
 def _comparison(page: Any) -> str:
     """Return the address that compares the first two checks that a page links to."""
     links = page.locator("a[href^='/runs/']").all()
-    checks = dict.fromkeys(str(link.get_attribute("href")).split("/")[2] for link in links)
-    base, head, *_ = (check.partition("#")[0] for check in checks)
+    targets = (str(link.get_attribute("href")).partition("#")[0] for link in links)
+    base, head, *_ = dict.fromkeys(target.split("/")[2] for target in targets)
     return f"/{REPOSITORY}/compare?a={base}&b={head}"
 
 
