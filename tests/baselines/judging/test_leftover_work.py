@@ -301,6 +301,12 @@ def test_steps_that_do_less_than_others_are_doubted(base, head, facts, doubt):
     assert bool(reason) is bool(doubt)
 
 
+def test_a_single_pair_does_not_show_that_an_input_shrinks():
+    first_pair = {0: sides_of(STEADY, (*(1.0,) * 5, *(0.7,) * 15))[0]}
+
+    assert not undone_doubt(first_pair)
+
+
 @pytest.mark.parametrize(
     ("base_s", "base_warmups_s", "head_s", "is_doubted", "is_noted"),
     [
