@@ -161,6 +161,30 @@ def test_the_last_twelve_lines_of_a_log_are_shown(reports):
     assert [f"line {number}." in lines for number in (1, 2, 13)] == [False, True, True]
 
 
+@pytest.mark.parametrize(("workloads", "lines_each"), [(5, True), (6, False), (400, False)])
+def test_many_workloads_that_were_not_measured_for_one_reason_are_one_line(
+    reports, workloads, lines_each
+):
+    report = reports["not_measured"]
+    failure = replace(report.failures[0], log_tail="", detail="the budget was spent")
+    (verdict, *_) = report.verdicts_of(Outcome.NOT_MEASURED)
+    names = [f"bench.w{number:03}:step" for number in range(workloads)]
+
+    text = plain_text(
+        replace(
+            report,
+            failures=tuple(replace(failure, workload=name) for name in names),
+            verdicts=tuple(replace(verdict, workload=name) for name in names),
+        ),
+        width=200,
+    ).partition("Not measured")
+    first_lines = [line.strip() for line in text[2].splitlines() if "bench.w" in line]
+
+    assert sum(names[-1] in line for line in first_lines) == lines_each
+    assert (f"and {workloads - 1} more workloads" in text[2]) != lines_each
+    assert (names[-1] in text[0]) == lines_each  # the table of results
+
+
 def test_a_log_keeps_its_indentation_and_its_first_400_characters(reports):
     report = reports["not_measured"]
     log = "\n".join(("\tx", "  y", 60 * " " + "z", "w" * 500))
