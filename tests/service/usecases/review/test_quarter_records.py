@@ -74,7 +74,9 @@ def test_equal_entries_stay_so_that_landed_changes_have_no_price(
 
     for quarter_records in (records(engine), records_of_bundles(tmp_path, QUARTER)):
         assert quarter_records.fleet == (FLEET, FLEET)
-        (landed,) = changes_of(quarter_records, packaged_sheet())
+        changes = changes_of(quarter_records, packaged_sheet())
+        assert isinstance(changes, tuple)
+        (landed,) = changes
         assert all("count twice is unknown" in price.note for price in landed.prices)
 
 
