@@ -351,7 +351,7 @@ def test_hours_of_unknown_providers_and_in_unread_units_are_a_part_of_everything
 def test_a_bill_that_is_there_twice_is_refused():
     rows = [{"RegionId": region} for region in ("r1", "r2", "r3")]
 
-    with pytest.raises(BillError, match="rows of 2026-10 is there 2 times"):
+    with pytest.raises(BillError, match=r"rows of 2026-10 .* is there 2 times"):
         read_focus(lines(*rows, *rows))
 
 

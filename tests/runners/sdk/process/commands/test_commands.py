@@ -45,10 +45,10 @@ def workload(body, *, name="work", arguments=""):
     return f"{HEADER}@perfledger.workload({arguments})\ndef {name}():\n{lines}\n"
 
 
-def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
+def test_a_list_is_the_files_then_the_facts_then_the_workloads_then_done(write, send_command):
     answer = send_command(write({"benchmarks/fine.py": FINE}), Command.LIST)
 
-    assert [each["event"] for each in answer.messages] == ["facts", "workload", "done"]
+    assert [each["event"] for each in answer.messages] == ["importing", "facts", "workload", "done"]
     assert answer.of("workload")[0] == {
         "version": PROTOCOL_VERSION,
         "event": "workload",
