@@ -16,14 +16,13 @@ from statistics import median
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
 from perfledger_baselines.estimation.interleaving import turn_differences
+from perfledger_baselines.significance.spread_prior import MAD_TO_SD
 
 # Up to 15 first turns in which a side has not settled are found if others follow (`change_point`).
 FEWEST_TURNS = 20
 # Standard deviation from pair to pair of unchanged code beyond that of its turns, a log ratio. On a
 # quiet two-core machine it is .012 to .016 in 333 pairs, without those that differ by 6 % or more.
 PAIR_SPREAD = 0.015
-# Makes the median distance from the median a standard deviation, for normally distributed values.
-NORMAL_SCALE = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def turn_times(base: Run, head: Run) -> TurnTimes | None:
     return TurnTimes(
         seconds=measured_s / (len(base.turns) + len(head.turns)),
         measured_s=measured_s,
-        spread=NORMAL_SCALE * median(abs(each - middle) for each in differences),
+        spread=MAD_TO_SD * median(abs(each - middle) for each in differences),
     )
 
 

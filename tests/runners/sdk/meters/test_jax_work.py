@@ -1,6 +1,5 @@
 """What a JAX step asks for, counted by the real JAX on the CPU, and by a scripted one elsewhere."""
 
-import importlib
 from types import SimpleNamespace
 
 import pytest
@@ -16,17 +15,6 @@ from perfledger.meters.jax_work import (
 from perfledger.protocol import Command
 
 SIZE = 64
-
-
-@pytest.fixture(scope="module")
-def jax():
-    return importlib.import_module("jax")
-
-
-@pytest.fixture(scope="module")
-def count(jax):
-    core = importlib.import_module("jax.extend.core")
-    return lambda step: count_jax_work(jax, core, step)
 
 
 def values(found_count):

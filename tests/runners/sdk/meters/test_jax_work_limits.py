@@ -6,20 +6,8 @@ import numpy
 import pytest
 
 from perfledger import step_work
-from perfledger.meters.jax_work import count_jax_work
 
 SIZE = 64
-
-
-@pytest.fixture(scope="module")
-def jax():
-    return importlib.import_module("jax")
-
-
-@pytest.fixture(scope="module")
-def count(jax):
-    core = importlib.import_module("jax.extend.core")
-    return lambda step: count_jax_work(jax, core, step)
 
 
 def values(result):
