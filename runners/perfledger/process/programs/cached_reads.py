@@ -4,6 +4,7 @@ Both sides of a check share these folders, so a step may find there what another
 """
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -60,10 +61,19 @@ class CachedReads:
         foreign = [Path(sys.prefix), Path(sys.base_prefix), *own_folders]
         for name, event in self._opened.items():
             path = Path(name)
-            if not is_in_cache(name, caches, foreign, is_any_size=True) or not path.is_file():
+            if not is_in_cache(name, caches, foreign, is_any_size=True):
                 continue
-            if event == CONNECT or path.stat().st_mtime < self.began:
+            written = _written(path)
+            if written is not None and (event == CONNECT or written < self.began):
                 # Its content is not read: it may be large.
                 yield LoadedPackage(
                     name=path.name, folder=str(path.parent), is_own=False, modules=1, digest=""
                 )
+
+
+def _written(path: Path) -> float | None:
+    """Return when a file was written last; None if it is gone, unreadable or no file."""
+    with suppress(OSError, ValueError):
+        found = path.stat()
+        return found.st_mtime if stat.S_ISREG(found.st_mode) else None
+    return None

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,17 @@ def test_a_file_of_another_process_in_a_cache_is_listed_without_its_content(watc
 
 def test_what_this_process_wrote_is_its_own(watched, cache):
     assert watched(opens(cache / "squares.pickle"), began=time.time() - 60) == {}
+
+
+def test_a_file_that_is_gone_or_in_a_locked_folder_is_left_out(watched, cache, monkeypatch):
+    def refuse(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    gone, locked = opens(cache / "gone.bin"), opens(cache / "locked.bin")
+    (cache / "gone.bin").unlink()
+    assert watched(gone) == {}
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert watched(locked) == {}
 
 
 @pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_WRONLY | os.O_APPEND])
