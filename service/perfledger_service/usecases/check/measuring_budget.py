@@ -110,7 +110,7 @@ def budget_shortage(
 
     It ends the name of the stage that measures, before the first pair.
     """
-    most = int(seconds_left / (fewest_pairs * least_pair_s(request)))
+    most = max(0, int(seconds_left / (fewest_pairs * least_pair_s(request))))
     if most >= len(workloads):
         return ""
     return (

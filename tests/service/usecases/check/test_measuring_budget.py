@@ -215,6 +215,7 @@ def test_what_is_too_short_for_a_test_is_not_said_twice(make_bundle):
     [
         (75.0, ""),
         (74.9, ", for at most 9 of 10 workloads: the budget is too short for more"),
+        (-20.0, ", for at most 0 of 10 workloads: the budget is too short for more"),
     ],
 )
 def test_a_budget_that_cannot_test_all_workloads_says_so_before_the_first_pair(seconds_left, words):
