@@ -63,17 +63,17 @@ class CachedReads:
             path = Path(name)
             if not is_in_cache(name, caches, foreign, is_any_size=True):
                 continue
-            written = _written(path)
-            if written is not None and (event == CONNECT or written < self.began):
+            write_time = _write_time(path)
+            if write_time is not None and (event == CONNECT or write_time < self.began):
                 # Its content is not read: it may be large.
                 yield LoadedPackage(
                     name=path.name, folder=str(path.parent), is_own=False, modules=1, digest=""
                 )
 
 
-def _written(path: Path) -> float | None:
+def _write_time(path: Path) -> float | None:
     """Return when a file was written last; None if it is gone, unreadable or no file."""
     with suppress(OSError, ValueError):
-        found = path.stat()
-        return found.st_mtime if stat.S_ISREG(found.st_mode) else None
+        status = path.stat()
+        return status.st_mtime if stat.S_ISREG(status.st_mode) else None
     return None
