@@ -184,7 +184,7 @@ def check(mirror: Path, case: RealCommit, folder: Path, *, budget: str) -> dict[
     (workloads / "benchmarks" / "real_commit.py").write_text(case.workload, encoding="utf-8")
     revisions = ["--base", f"{case.commit}~1", "--head", case.commit]
     options = ["--workloads-from", str(workloads), "--budget", budget, "--device", "cpu", "--json"]
-    (checkout / "perfledger.toml").write_text("margin = 0.03\n", encoding="utf-8")
+    (workloads / "perfledger.toml").write_text("margin = 0.03\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "perfledger_service", "check", *revisions, *options],
         cwd=checkout,

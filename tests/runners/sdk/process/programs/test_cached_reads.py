@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,8 @@ def test_a_file_that_is_gone_is_none(watched, cache):
 
 def test_a_database_is_listed_though_this_process_writes_to_it(watched, cache):
     def connect(hear):
-        sqlite3.connect(cache / "steps.db").execute("create table steps (number int)")
+        with closing(sqlite3.connect(cache / "steps.db")) as database:
+            database.execute("create table steps (number int)")
         hear("sqlite3.connect", (str(cache / "steps.db"),))
 
     assert list(watched(connect, began=0.0)) == ["steps.db"]
