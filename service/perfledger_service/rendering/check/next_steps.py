@@ -196,9 +196,9 @@ def _undecided_steps(report: Report, row: VerdictTableRow) -> NextSteps:
         margin = None if verdict.estimate is None else _proven_margin(verdict.estimate)
         if why.expected_outcome is not Outcome.REGRESSED and margin is not None:
             setting = f"margin = {rounding.for_programs(margin)}"
-            sentences.append(
-                f"or decide that changes within the interval do not matter here: {setting}"
-            )
+            share = rounding.percentage(margin)
+            decide = f"decide that changes of up to {share} do not matter here: {setting}"
+            sentences.append(f"or {decide}" if sentences else decide)
             typed.append(setting)
     return NextSteps(tuple(sentences), (*typed, _DOCTOR), tuple(quotes))
 

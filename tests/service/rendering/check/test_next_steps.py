@@ -173,7 +173,16 @@ def test_noise_around_no_change_says_which_margin_the_pairs_would_prove(reports,
 
     sentences = steps_of(replace(report, verdicts=(verdict,), host_findings=())).sentences
 
-    assert sentences[-1].endswith("do not matter here: margin = 0.018")
+    sentence = "decide that changes of up to 1.8 % do not matter here: margin = 0.018"
+    assert sentences[-1] == f"or {sentence}"
+    report = reports["noisy"]
+    verdict = make.verdict(
+        make.RESNET, STEP_TIME, Outcome.UNDECIDED, (1.0, 0.991), spread=0.41, pairs=8
+    )
+    estimate = replace(verdict.estimate, narrow_low=-0.01, narrow_high=0.018)
+    busy = replace(report.host_findings[0], level=FindingLevel.BUSY)
+    alone = replace(report, verdicts=(replace(verdict, estimate=estimate),), host_findings=(busy,))
+    assert steps_of(alone).sentences == (sentence,)
 
 
 @pytest.mark.parametrize("narrow", [(-0.6, 0.1), (-0.1, 1.4), (-0.1, 0.9999), (-0.1, 0.1001)])
