@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from perfledger.bundle import Bundle
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.check.headline import headline
 from perfledger_service.values.fleet_views import ImportKind, StoredImport
@@ -40,6 +41,25 @@ def reports(make) -> Mapping[str, Report]:
     """Return the example reports by the name of what they show."""
     built = {name: build(make) for name, build in REPORTS.items()}
     return {name: replace(one, headline=headline(one)) for name, one in built.items()}
+
+
+@pytest.fixture(scope="session")
+def unreached(reports) -> Callable[[int], Report]:
+    """Return a report with this number of workloads that no pair reached, and one measured."""
+    report = reports["not_measured"]
+    failure = replace(report.failures[0], log_tail="", detail="the budget was spent")
+    (verdict, *_) = report.verdicts_of(Outcome.NOT_MEASURED)
+    (measured, *_) = reports["unchanged"].verdicts
+
+    def of_many(number: int) -> Report:
+        names = [f"bench.w{each:03}:step" for each in range(number)]
+        return replace(
+            report,
+            failures=tuple(replace(failure, workload=name) for name in names),
+            verdicts=(measured, *(replace(verdict, workload=name) for name in names)),
+        )
+
+    return of_many
 
 
 @pytest.fixture(scope="session", params=REPORTS)

@@ -20,6 +20,11 @@ from perfledger_service.rendering.layout import (
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import link
+from perfledger_service.rendering.layout.failure_rows import (
+    failure_rows,
+    fold_alike,
+    without_unmeasured,
+)
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.values.report import Report
@@ -143,8 +148,9 @@ def report_markdown(
     """
     cut = ListTruncation()
     every = verdict_rows.verdict_rows(report)
-    top, folded = verdict_rows.split_verdict_rows(every, limit=limits.top)
-    failures = verdict_rows.failure_rows(report)
+    listed = without_unmeasured(every)
+    top, folded = verdict_rows.split_verdict_rows(listed, limit=limits.top)
+    failures = fold_alike(failure_rows(report))
     unit_costs = price_rows.unit_cost_rows(report)
     loud, quiet = price_rows.split_price_rows(report, every)
     unknown = price_rows.unknown_workloads(unit_costs)
@@ -190,7 +196,7 @@ def report_markdown(
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": price_rows.declared_workloads(unit_costs)[: limits.names],
         "has_needed": any(row.needed for row in every),
-        "results": cut.first(every, limits.results, "results in full"),
+        "results": cut.first(listed, limits.results, "results in full"),
         "throughputs": verdict_rows.throughput_rows(report)[: limits.results],
         "work": verdict_rows.work_rows(report)[: limits.results],
         "counts": cut.first(count_rows.changed_counts(report), limits.counts, "changed counts"),

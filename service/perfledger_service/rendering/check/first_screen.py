@@ -23,10 +23,10 @@ from perfledger_service.rendering.cost import price_rows, yearly_rows
 from perfledger_service.rendering.layout import (
     number_format,
     provenance_facts,
-    verdict_rows,
     vocabulary,
 )
 from perfledger_service.rendering.layout.compile_rows import CompilationRow, CompileRow
+from perfledger_service.rendering.layout.failure_rows import failure_rows
 from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.layout.source_lines import SourceLine
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
@@ -166,7 +166,7 @@ def _failure(report: Report, rows: Sequence[VerdictTableRow]) -> str:
     """Return the error of the first workload that was not measured, "" if none failed."""
     if rows and rows[0].outcome is not Outcome.NOT_MEASURED:
         return ""
-    return next((row.detail for row in verdict_rows.failure_rows(report)), "")
+    return next((row.detail for row in failure_rows(report)), "")
 
 
 def _why(

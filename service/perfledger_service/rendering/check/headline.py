@@ -12,6 +12,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckConfidence
 from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.failure_rows import failure_rows
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.limit_sentences import exceeded_sentences
 from perfledger_service.rendering.layout.number_format import NBSP, quantity
@@ -153,7 +154,7 @@ def _size(verdict: Verdict) -> float:
 def _change_headline(verdicts: Sequence[Verdict], report: Report) -> str:
     first_of = {one.workload: one for one in reversed(verdicts)}
     workloads = tuple(dict.fromkeys(one.workload for one in verdicts))
-    failed_names = {row.workload for row in verdict_rows.failure_rows(report)} - set(workloads)
+    failed_names = {row.workload for row in failure_rows(report)} - set(workloads)
     end = f"; {len(failed_names)} could not be measured" if failed_names else ""
     if len(workloads) > 1:
         worst = [first_of[name] for name in workloads[:_MAX_NAMED]]
@@ -224,7 +225,7 @@ def _more(verdicts: Sequence[Verdict]) -> str:
 
 
 def _not_measured(report: Report) -> str:
-    failures = verdict_rows.failure_rows(report)
+    failures = failure_rows(report)
     if not failures:
         return f"Not measured: {workload_counts(report)}"
     workloads = dict.fromkeys(row.workload for row in failures)

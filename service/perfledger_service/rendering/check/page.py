@@ -35,6 +35,11 @@ from perfledger_service.rendering.layout import (
 )
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.failure_rows import (
+    failure_rows,
+    fold_alike,
+    without_unmeasured,
+)
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.paging import Page, page_of
 from perfledger_service.rendering.trace import cause_rows
@@ -207,7 +212,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         replace(row, series_id=series.get((row.workload, row.metric_name)))
         for row in verdict_rows.verdict_rows(report)
     )
-    results = page_of(every, page, size=RESULTS_PER_PAGE)
+    results = page_of(without_unmeasured(every), page, size=RESULTS_PER_PAGE)
     other_workloads = {row.workload for row in every} - {row.workload for row in results.items}
     loud, quiet = price_rows.split_price_rows(report, every)
     explanations = cause_rows.order_explanations(report)
@@ -248,7 +253,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         unit_costs=_by_workload(_outside(price_rows.unit_cost_rows(report), other_workloads)),
         projected=_outside(projection_rows.projected_rows(report), other_workloads),
         sources=price_rows.source_rows(report),
-        failures=verdict_rows.failure_rows(report)[:_MAX_ROWS],
+        failures=fold_alike(failure_rows(report))[:_MAX_ROWS],
         revisions=provenance_facts.revision_facts(report),
         machine=provenance_facts.machine_facts(report.machine),
         decision=provenance_facts.decision_sentences(report),

@@ -26,6 +26,12 @@ from perfledger_service.rendering.layout import (
 )
 from perfledger_service.rendering.layout.check_command import reproduction
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean, clean_sentence
+from perfledger_service.rendering.layout.failure_rows import (
+    FailureRow,
+    failure_rows,
+    fold_alike,
+    without_unmeasured,
+)
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.source_lines import SourceLine
@@ -54,8 +60,6 @@ _MAX_PICTURES = 8
 _MAX_COUNTS = 40
 _MAX_COUNT_LIMITS = 3
 _MAX_LOG_LINES = 12
-# Workloads that were not measured, for one reason, with lines of their own. More have one.
-_MAX_UNMEASURED = 5
 _INDENT = (0, 0, 0, 2)
 
 
@@ -100,16 +104,7 @@ def _results(
     report: Report, rows: Sequence[verdict_rows.VerdictTableRow]
 ) -> Iterator[RenderableType]:
     tests = pairs_by_result(report)
-    groups = verdict_rows.group_by_workload(rows)
-    measured_groups = tuple(
-        (workload, group)
-        for workload, group in groups
-        if any(row.outcome is not Outcome.NOT_MEASURED for row in group)
-    )
-    if (
-        len(groups) - len(measured_groups) > _MAX_UNMEASURED
-    ):  # the others stand below, with their reasons
-        groups = measured_groups
+    groups = verdict_rows.group_by_workload(without_unmeasured(rows))
     left = _MAX_PICTURES
     for index, (workload, group) in enumerate(groups):
         yield Text()
@@ -174,11 +169,11 @@ def _result_grid(group: Sequence[verdict_rows.VerdictTableRow], *, has_titles: b
 
 
 def _missing(report: Report) -> Iterator[RenderableType]:
-    failures = verdict_rows.failure_rows(report)
+    failures = fold_alike(failure_rows(report))
     if failures:
         yield _heading("Not measured")
-    for failure, alike in _with_alike(failures):
-        yield from _failure(failure, alike)
+    for failure in failures:
+        yield from _failure(failure)
     if report.new_workloads or report.skipped:
         yield Text()
     for name in report.new_workloads:
@@ -187,30 +182,16 @@ def _missing(report: Report) -> Iterator[RenderableType]:
         yield Text(f"Skipped {clean(name, limit=MAX_LONG_NAME)}: {clean(why, limit=_MAX_DETAIL)}")
 
 
-def _failure(failure: verdict_rows.FailureRow, alike: int) -> Iterator[Padding]:
+def _failure(failure: FailureRow) -> Iterator[Padding]:
     line = Text(clean(failure.workload, limit=MAX_LONG_NAME), style="bold")
     line.append(f" {failure.why}", style="not bold")
     if failure.detail:
         line.append(f": {clean(failure.detail, limit=_MAX_DETAIL)}", style="not bold")
     yield Padding(line, _INDENT)
-    if alike:
-        yield Padding(Text(f"and {alike:,} more workloads", style="dim"), (0, 0, 0, 4))
+    if failure.alike:
+        yield Padding(Text(f"and {failure.alike:,} more workloads", style="dim"), (0, 0, 0, 4))
     for logged in failure.log_tail.splitlines()[-_MAX_LOG_LINES:]:
         yield Padding(Text(_with_indentation(logged), style="dim"), (0, 0, 0, 4))
-
-
-def _with_alike(
-    failures: Sequence[verdict_rows.FailureRow],
-) -> Iterator[tuple[verdict_rows.FailureRow, int]]:
-    """Yield the failures; of many for one reason the first, with the number of the others."""
-    groups: dict[tuple[str, str, str], list[verdict_rows.FailureRow]] = {}
-    for each in failures:
-        groups.setdefault((each.why, each.detail, each.log_tail), []).append(each)
-    for first, *others in groups.values():
-        if len(others) >= _MAX_UNMEASURED:
-            yield first, len(others)
-        else:
-            yield from ((each, 0) for each in (first, *others))
 
 
 def _counts(report: Report) -> Iterator[RenderableType]:

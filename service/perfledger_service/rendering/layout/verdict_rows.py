@@ -1,16 +1,14 @@
-"""Lists a report's verdicts and failures, as figures and words for any kind of page.
+"""Lists a report's verdicts, as figures and words for any kind of page.
 
-Names, units, details and sources are untrusted text, escaped by the templates; the rest is ours.
+Names, units and sources are untrusted text, escaped by the templates; the rest is ours.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfledger import rounding
 from perfledger.metrics import MetricKind
-from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.judging.explanation import MAX_PAIRS, explain_verdict
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -77,17 +75,6 @@ class WorkRow:
     head: str
     share: str
     basis: str  # what the rates are of if that is not plain, else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRow:
-    """One workload that could not be measured, as shown; `why` follows its name."""
-
-    workload: str
-    why: str
-    summary: str  # the same, with every side on which it failed like this, whatever the detail
-    detail: str
-    log_tail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,49 +236,6 @@ def _shares(rate: WorkRate) -> str:
 
 def _from_to(base: str, head: str) -> str:
     return base if base == head else f"{base} \N{RIGHTWARDS ARROW} {head}"
-
-
-def failure_rows(report: Report) -> tuple[FailureRow, ...]:
-    """Return each workload's failures, base's first; the same failure on both sides is one row."""
-    failures = [failure for failure in report.failures if not _is_only_new(failure, report)]
-    groups: dict[tuple[str, str, str], list[Failure]] = {}
-    alike_by_phrase: defaultdict[tuple[str, str], list[Failure]] = defaultdict(list)
-    for failure in sorted(failures, key=lambda each: tuple(Side).index(each.side)):
-        phrase = vocabulary.failure_reason_phrase(failure.why)
-        groups.setdefault((failure.workload, phrase, failure.detail), []).append(failure)
-        alike_by_phrase[failure.workload, phrase].append(failure)
-    workloads = tuple(dict.fromkeys(failure.workload for failure in failures))
-    rows = [
-        FailureRow(
-            workload=workload,
-            why=f"{phrase} on {_sides(alike)}",
-            summary=f"{phrase} on {_sides(alike_by_phrase[workload, phrase])}",
-            detail=detail,
-            log_tail=alike[0].log_tail,
-        )
-        for (workload, phrase, detail), alike in groups.items()
-    ]
-    unjudged = (
-        _unjudged_row(verdict)
-        for verdict in report.verdicts_of(Outcome.NOT_MEASURED)
-        if verdict.workload not in workloads
-    )
-    return (*sorted(rows, key=lambda row: workloads.index(row.workload)), *unjudged)
-
-
-def _sides(failures: Sequence[Failure]) -> str:
-    return " and ".join(dict.fromkeys(failure.side for failure in failures))
-
-
-def _is_only_new(failure: Failure, report: Report) -> bool:
-    is_missing_on_base = failure.why is FailureReason.MISSING and failure.side is Side.BASE
-    return is_missing_on_base and failure.workload in report.new_workloads
-
-
-def _unjudged_row(verdict: Verdict) -> FailureRow:
-    why = "could not be judged"
-    detail = verdict.reason
-    return FailureRow(workload=verdict.workload, why=why, summary=why, detail=detail, log_tail="")
 
 
 def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, float, str, str]:

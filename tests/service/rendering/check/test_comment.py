@@ -93,6 +93,15 @@ def test_a_failure_that_repeats_in_every_pair_is_said_once(reports):
     assert comment(replace(report, failures=again)) == comment(report)
 
 
+def test_many_workloads_that_were_not_reached_are_one_line_and_no_rows(unreached):
+    text = comment(unreached(400))
+
+    assert text.count("bench.w000:step") > 0
+    assert "bench.w001:step" not in text
+    assert "the budget was spent`, and 399 more workloads" in text
+    assert "Left out" not in text
+
+
 def test_a_price_of_a_change_that_cannot_be_seen_is_no_point_but_an_interval(reports):
     price = reports["regressed"].change_prices[2]
     report = replace(reports["undecided"], change_prices=(replace(price, workload="w"),))
@@ -180,7 +189,7 @@ def test_a_comment_that_is_a_little_too_long_loses_its_logs_first(reports):
     report = reports["not_measured"]
     loud = "".join(f"line {n} {'x' * 90}\n" for n in range(30))
     failures = tuple(
-        replace(report.failures[0], workload=f"w{n}", log_tail=loud) for n in range(300)
+        replace(report.failures[0], workload=f"w{n}", log_tail=f"{n}\n{loud}") for n in range(300)
     )
 
     text = comment(replace(report, failures=failures), url=URL)

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import STEP_TIME, MetricKind
-from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout import number_format, verdict_rows
 from perfledger_service.values.report import ProcessSteps
@@ -222,47 +221,3 @@ def test_work_has_its_share_of_the_peak_where_the_peak_is_known(reports):
     assert known_work_row.work.replace("\xa0", " ") == "4.31 TFLOP"
     assert known_work_row.share.replace("\xa0", " ") == "35.4 % → 30.0 %"
     assert unknown.share == ""
-
-
-def test_a_failure_on_both_sides_is_one_row_that_names_both(reports):
-    report = reports["not_measured"]
-    (failure,) = report.failures
-    again = replace(failure, pair=1, log_tail="another log")
-    other_side = replace(failure, side=Side.BASE, log_tail="base's log")
-
-    (row,) = verdict_rows.failure_rows(replace(report, failures=(failure, again, other_side)))
-
-    assert row.why == "raised an error on base and head"
-    assert row.log_tail == "base's log"
-
-
-def test_other_failures_of_the_sides_are_rows_of_their_own_and_base_comes_first(reports, make):
-    report = reports["not_measured"]
-    (failure,) = report.failures
-    other = replace(failure, workload=make.ATTENTION)
-    other_side = replace(failure, side=Side.BASE, detail="another error")
-
-    rows = verdict_rows.failure_rows(replace(report, failures=(failure, other, other_side)))
-
-    assert [(row.workload, row.why, row.summary) for row in rows] == [
-        (failure.workload, "raised an error on base", "raised an error on base and head"),
-        (failure.workload, "raised an error on head", "raised an error on base and head"),
-        (make.ATTENTION, "raised an error on head", "raised an error on head"),
-    ]
-
-
-def test_a_workload_that_is_only_new_did_not_fail(reports, make):
-    missing = Failure(workload=make.ATTENTION, side=Side.BASE, why=FailureReason.MISSING, detail="")
-    report = replace(reports["undecided"], failures=(missing,))
-
-    assert verdict_rows.failure_rows(report) == ()
-    assert len(verdict_rows.failure_rows(replace(report, new_workloads=()))) == 1
-
-
-def test_what_was_measured_and_could_not_be_judged_is_a_failure_too(reports, make):
-    verdict = make.verdict(make.GPT, STEP_TIME, Outcome.NOT_MEASURED, None, reason="no numbers")
-    report = replace(reports["unchanged"], verdicts=(verdict,))
-
-    (row,) = verdict_rows.failure_rows(report)
-
-    assert (row.workload, row.why, row.detail) == (make.GPT, "could not be judged", "no numbers")

@@ -15,6 +15,7 @@ from perfledger_service.rendering.check.page import (
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.values.upload_views import PullRequestView
 from tests.service.rendering.check.page.conftest import upload_of
+from tests.service.rendering.example_views import bundle_of
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +88,16 @@ def test_a_check_of_few_workloads_has_all_on_one_page(make_bundle):
     text = run_page(report, upload_of(report, 1), bundle, page=3)
 
     assert len(results_of(text)) == len(report.verdicts)
+    assert "Pages of results" not in text
+
+
+def test_many_workloads_that_were_not_reached_are_one_card_of_one_page(unreached):
+    report = unreached(400)
+
+    text = run_page(report, upload_of(report, 1), bundle_of(report))
+
+    assert "bench.w399:step" not in text
+    assert "and 399 more workloads" in text
     assert "Pages of results" not in text
 
 
