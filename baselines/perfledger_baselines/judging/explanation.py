@@ -7,6 +7,7 @@ from typing import assert_never
 
 from perfledger.bundle import Plan
 from perfledger.metrics import MetricKind
+from perfledger.time_units import SECONDS_PER_HOUR
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import fewest_pairs
@@ -15,6 +16,10 @@ from perfledger_baselines.significance.spread_prior import SpreadPrior
 
 # Nobody measures more pairs than this for one pull request, so advising more would be wrong.
 MAX_PAIRS = 1000
+# Few pairs are advised however long they take: those of large jobs take minutes each.
+FEW_PAIRS = 100
+# More pairs than a few are not advised if they take longer. No pull request waits for them.
+MAX_ADVISED_S = float(SECONDS_PER_HOUR)
 
 
 class DecidedBy(StrEnum):
@@ -71,6 +76,16 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
         expected_outcome=expected,
         prior=verdict.prior,
     )
+
+
+def is_practical(pairs: int | None, *, more: int, seconds_per_pair: float | None) -> bool:
+    """Return whether so many pairs are good advice; None, as in an explanation, never is.
+
+    They are `more` than were measured, and each takes `seconds_per_pair`, None if unknown.
+    """
+    if pairs is None:
+        return False
+    return pairs <= FEW_PAIRS or more * (seconds_per_pair or 0.0) <= MAX_ADVISED_S
 
 
 def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger_baselines.judging.explanation import (
+    FEW_PAIRS,
+    MAX_ADVISED_S,
+    DecidedBy,
+    explain_verdict,
+    is_practical,
+)
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
@@ -169,3 +175,19 @@ def test_no_change_at_the_end_of_an_interval_is_noise(build, low, high, decided_
 
     assert verdict.outcome is Outcome.UNDECIDED
     assert explanation.decided_by is decided_by
+
+
+@pytest.mark.parametrize(
+    ("pairs", "more", "seconds", "is_good"),
+    [
+        (None, 0, None, False),
+        (FEW_PAIRS, 90, 600.0, True),  # few, of a large job
+        (FEW_PAIRS + 1, 90, MAX_ADVISED_S / 90, True),
+        (FEW_PAIRS + 1, 91, MAX_ADVISED_S / 90, False),
+        (1000, 900, None, True),  # nobody knows how long they take
+    ],
+)
+def test_many_pairs_are_good_advice_only_if_somebody_would_wait_for_them(
+    pairs, more, seconds, is_good
+):
+    assert is_practical(pairs, more=more, seconds_per_pair=seconds) == is_good

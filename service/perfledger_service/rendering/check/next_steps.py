@@ -12,7 +12,12 @@ from perfledger import rounding
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, FailureReason, FindingLevel, Side
 from perfledger.time_units import SECONDS_PER_MINUTE
-from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, explain_verdict
+from perfledger_baselines.judging.explanation import (
+    MAX_PAIRS,
+    DecidedBy,
+    explain_verdict,
+    is_practical,
+)
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.significance.kernel_tests import KERNEL_PAIRS
 from perfledger_service.rendering.check.acceptance_rows import acceptance_command
@@ -23,6 +28,7 @@ from perfledger_service.rendering.layout.check_command import (
     is_typable,
     missing_options,
 )
+from perfledger_service.rendering.layout.failure_rows import failure_rows
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.rendering.layout.vocabulary import metric_title
@@ -167,7 +173,7 @@ def _first_failure(report: Report, rows: Sequence[VerdictTableRow]) -> Failure |
     """
     if not rows or rows[0].outcome is not Outcome.NOT_MEASURED:
         return None
-    names = [row.workload for row in verdict_rows.failure_rows(report)][:1]
+    names = [row.workload for row in failure_rows(report)][:1]
     failures = (one for one in report.failures if one.workload in names)
     return min(failures, key=lambda one: tuple(Side).index(one.side), default=None)
 
@@ -254,7 +260,9 @@ def _more_pairs(report: Report, verdict: Verdict, needed: int) -> tuple[str, str
     if not pairs.counted and pairs.measured:
         return f"{reason}more pairs help once others count", ""
     most = KERNEL_PAIRS if verdict.metric.kind is MetricKind.KERNEL else MAX_PAIRS
-    if total > most:
+    seconds = report.pair_seconds.get(verdict.workload)
+    is_long = not is_practical(total, more=total - pairs.measured, seconds_per_pair=seconds)
+    if total > most or is_long:
         return f"{reason}no practical number of pairs settles it", ""
     raised = _settings_to_raise(report, verdict, total, measured=pairs.measured)
     values = {name: value for name, value in raised.items() if value}

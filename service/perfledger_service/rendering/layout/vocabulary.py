@@ -22,7 +22,7 @@ from perfledger.metrics import (
 )
 from perfledger.profile import Bucket, Compilation
 from perfledger.records import FailureReason
-from perfledger_baselines.judging.explanation import MAX_PAIRS, DecidedBy, VerdictExplanation
+from perfledger_baselines.judging.explanation import DecidedBy, VerdictExplanation, is_practical
 from perfledger_baselines.judging.judge import is_trade
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_cost_models.change_price.cost_policy import PolicyOutcome
@@ -231,18 +231,15 @@ def undecided_advice(
     `pairs` have been measured; a further one takes `seconds_per_pair`.
     """
     needed = explanation.pairs_needed
-    if explanation.decided_by not in _UNDECIDED:
+    is_short = explanation.decided_by is DecidedBy.TOO_FEW_PAIRS
+    if explanation.decided_by not in _UNDECIDED or (is_short and needed is None):
         return ""
-    if needed is None:
-        if explanation.decided_by is DecidedBy.TOO_FEW_PAIRS:
-            return ""
-        hours = seconds_per_pair and number_format.duration(round(MAX_PAIRS * seconds_per_pair))
-        time = f", in {hours}," if hours else ""
-        return f"; {MAX_PAIRS:,} pairs like these{time} would not settle it"
+    more = (needed or 0) - pairs
+    if needed is None or not is_practical(needed, more=more, seconds_per_pair=seconds_per_pair):
+        return "; no practical number of pairs like these would settle it"
     advice = f"; about {quantity(needed, 'pair')} would settle it"
     if explanation.expected_outcome is None:  # the reason has their number
         advice = ""
-    more = needed - pairs
     if seconds_per_pair is None or more <= 0:
         return advice
     time = number_format.duration(round(more * seconds_per_pair))

@@ -43,6 +43,23 @@ def test_a_result_that_more_pairs_settle_has_the_command_with_their_number_and_t
     assert command in steps_of(report).typed
 
 
+def test_pairs_that_nobody_would_wait_for_are_not_advised(reports):
+    undecided = reports["undecided"]
+    times = dict.fromkeys((each.workload for each in undecided.verdicts), 15.0)
+    result = next(one for one in undecided.verdicts if one.outcome is Outcome.UNDECIDED)
+    wide = replace(result.estimate, smallest_detectable=result.estimate.smallest_detectable * 4)
+    narrow = replace(wide, narrow_low=wide.narrow_low * 4, narrow_high=wide.narrow_high * 4)
+    report = replace(
+        undecided,
+        verdicts=tuple(
+            replace(one, estimate=narrow) if one is result else one for one in undecided.verdicts
+        ),
+        pair_seconds=times,
+    )
+
+    assert "otherwise no practical number of pairs settles it" in steps_of(report).sentences
+
+
 def test_as_many_pairs_as_were_planned_need_a_longer_budget_alone(reports):
     report = reports["undecided"]
     plan = replace(report.plan, looks=(4, 60))

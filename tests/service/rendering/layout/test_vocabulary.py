@@ -180,10 +180,10 @@ def test_what_would_settle_a_result_and_its_time_are_said():
     assert advice(few, pairs=3, seconds_per_pair=90.0) == "; 1 pair more takes 1.5 min"
     assert advice(few, pairs=2, seconds_per_pair=90.0) == "; 2 pairs more take 3 min"
     futile = replace(needed, pairs_needed=None)
-    assert advice(futile) == "; 1,000 pairs like these would not settle it"
-    assert advice(futile, seconds_per_pair=36.0) == (
-        "; 1,000 pairs like these, in 10 h, would not settle it"
-    )
+    impractical = "; no practical number of pairs like these would settle it"
+    assert advice(futile) == advice(futile, seconds_per_pair=36.0) == impractical
+    assert advice(needed, seconds_per_pair=20.0) == "; about 198 pairs would settle it, 1 h more"
+    assert advice(needed, seconds_per_pair=20.1) == impractical
     assert advice(replace(needed, decided_by=DecidedBy.EQUIVALENCE)) == ""
     assert advice(replace(futile, decided_by=DecidedBy.KERNEL_WINDOWS)) == ""
     assert advice(replace(futile, decided_by=DecidedBy.LOAD)) == ""
