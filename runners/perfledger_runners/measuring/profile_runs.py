@@ -158,13 +158,8 @@ def read_windows(
     the times of their calls, with `has_step_totals` the first has their time in each step. `shapes`
     and `lines` are files about the first, `root` is its checkout. Raises ReaderError.
     """
-    options = {
-        "shapes": shapes,
-        "lines": lines,
-        "root": root,
-        "device": choice.device,
-        "rank": choice.rank,
-    }
+    files = {"shapes": shapes, "lines": lines, "root": root}
+    options = {**files, "device": choice.device, "rank": choice.rank}
     chosen = [f"--{name}={value}" for name, value in options.items() if value is not None]
     flags = {"--each-step": is_each_step, "--step-totals": has_step_totals}
     chosen += [flag for flag, is_set in flags.items() if is_set]
@@ -346,6 +341,14 @@ def exit_reason(status: int) -> str:
     return f"the reader ended with status {status}"
 
 
+def _late_reader(wall_s: float) -> str:
+    """Return why a reader did not end in its time, and what helps."""
+    late = f"the reader did not end within {digits(wall_s, 3)} s"
+    if wall_s < READER_WALL_S:
+        return f"{late}, at the end of the budget: raise it, or choose fewer workloads"
+    return f"{late}: profile fewer or smaller steps, or stop other programs"
+
+
 def _answer(
     arguments: Sequence[str],
     environment: Mapping[str, str],
@@ -371,11 +374,7 @@ def _answer(
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()
-            msg = (
-                f"the reader did not end within {digits(wall_s, 3)} s: profile fewer or smaller "
-                "steps, or stop other programs"
-            )
-            raise ReaderError(msg) from error
+            raise ReaderError(_late_reader(wall_s)) from error
         if process.returncode != 0:
             words = last_line(clean_text(complaint.decode(errors="replace")))
             msg = words or exit_reason(process.returncode)

@@ -315,9 +315,18 @@ def test_limiting_what_has_ended_is_no_error():
         limit_resources(process.pid)
 
 
-def test_a_reader_that_takes_too_long_says_what_helps(tmp_path):
+def test_a_reader_that_the_end_of_the_budget_stops_says_so(tmp_path):
     trace = tmp_path / "trace.json"
     trace.write_text('{"traceEvents": []}')
+
+    with pytest.raises(ReaderError, match="within 0 s, at the end of the budget: raise it"):
+        read_windows("auto", [trace], workload="m:f", side=Side.HEAD, environment={}, wall_s=0)
+
+
+def test_a_reader_that_takes_all_of_its_time_says_what_helps(tmp_path, monkeypatch):
+    trace = tmp_path / "trace.json"
+    trace.write_text('{"traceEvents": []}')
+    monkeypatch.setattr(profile_runs, "READER_WALL_S", 0.0)
 
     with pytest.raises(ReaderError, match="within 0 s: profile fewer or smaller steps, or stop"):
         read_windows("auto", [trace], workload="m:f", side=Side.HEAD, environment={}, wall_s=0)
