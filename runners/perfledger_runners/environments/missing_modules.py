@@ -24,8 +24,8 @@ print(json.dumps([name for name in sys.argv[1:] if find_spec(name) is None]))
 
 def missing_modules(
     python: Path, texts: Mapping[str, str], *, paths: Collection[str]
-) -> tuple[str, ...]:
-    """Return the modules that the texts of Python files import and this Python does not have.
+) -> dict[str, str]:
+    """Return the modules that Python files import and this Python lacks, each with its first file.
 
     A module with the name of a file or folder in `paths` is the repository's own. From a Python
     that does not answer nothing is known: none is missing.
@@ -34,10 +34,10 @@ def missing_modules(
     names = {name for text in texts.values() for name in IMPORT.findall(text)}
     missing_names = _missing_from(python, sorted(names - own_names - ALWAYS_THERE))
     if not missing_names:
-        return ()
+        return {}
     # A line of prose in a docstring may look like an import.
-    imported_names = {name for text in texts.values() for name in _imports(text)}
-    return tuple(name for name in missing_names if name in imported_names)
+    files = {name: path for path in sorted(texts, reverse=True) for name in _imports(texts[path])}
+    return {name: files[name] for name in missing_names if name in files}
 
 
 def _missing_from(python: Path, names: Collection[str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Describes a repository, as far as its files show."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -41,7 +42,8 @@ class ProjectFacts:
     has_workloads: bool = False  # registered with perfledger, in its folder of benchmarks
     has_other_benchmarks: bool = False  # Python files in that folder without a workload
     has_environment: bool = False  # a .venv
-    missing_modules: tuple[str, ...] = ()  # that its code imports and this .venv does not have
+    # That its code imports and this .venv does not have → the first file that imports it.
+    missing_modules: Mapping[str, str] = field(default_factory=dict[str, str])
     unignored_environments: tuple[str, ...] = ()  # that `git add` would add
 
 

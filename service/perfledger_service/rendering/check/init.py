@@ -95,9 +95,10 @@ def advice(facts: ProjectFacts) -> tuple[str, ...]:
             f"yours: PERFLEDGER_PYTHON={set_up.own_python} perfledger check"
         )
     if facts.missing_modules:
+        modules = [f"{name} (in {path})" for name, path in facts.missing_modules.items()]
         sentences.append(
-            "Not in .venv, but imported by your code: "
-            f"{_first(facts.missing_modules)}. Install what the workloads import"
+            f"Not in .venv, but imported by your code: {_first(modules)}. Install what the "
+            "workloads import; files that no workload imports need nothing"
         )
     if not facts.has_manager:
         sentences.append(

@@ -130,11 +130,11 @@ def _tracked_paths(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _missing_modules(
     root: Path, texts: Mapping[str, str], packages: Collection[str]
-) -> tuple[str, ...]:
+) -> Mapping[str, str]:
     """Return the modules that packages and benchmarks import and their environment lacks."""
     python = environment_python(root / ENVIRONMENT)
     if not python.exists():
-        return ()
+        return {}
     places = BENCHMARK_FOLDERS.union(packages)
     measured = {
         path: text

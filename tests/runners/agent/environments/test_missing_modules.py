@@ -24,7 +24,18 @@ PYTHON = Path(sys.executable)
     ],
 )
 def test_modules_that_are_imported_first_of_all_and_are_not_there_are_missing(text, missing):
-    assert missing_modules(PYTHON, {"a.py": text}, paths=("lib/own/b.py", "model.py")) == missing
+    modules = missing_modules(PYTHON, {"a.py": text}, paths=("lib/own/b.py", "model.py"))
+
+    assert modules == dict.fromkeys(missing, "a.py")
+
+
+@pytest.mark.slow
+def test_the_first_file_that_imports_a_missing_module_is_named():
+    texts = {"b.py": "import absent_a\n", "a.py": "import absent_a\n", "c.py": "import absent_c\n"}
+
+    modules = missing_modules(PYTHON, texts, paths=texts)
+
+    assert modules == {"absent_a": "a.py", "absent_c": "c.py"}
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo no list", "echo '{}'"])
@@ -34,9 +45,9 @@ def test_a_python_that_does_not_answer_lacks_nothing(tmp_path, script):
     python.chmod(0o755)
     texts = {"a.py": "import absent_a\n"}
 
-    assert missing_modules(python, texts, paths=()) == ()
-    assert missing_modules(tmp_path / "none", texts, paths=()) == ()
+    assert missing_modules(python, texts, paths=()) == {}
+    assert missing_modules(tmp_path / "none", texts, paths=()) == {}
 
 
 def test_without_imports_no_python_is_asked(tmp_path):
-    assert missing_modules(tmp_path / "none", {"a.py": "x = 1\n"}, paths=()) == ()
+    assert missing_modules(tmp_path / "none", {"a.py": "x = 1\n"}, paths=()) == {}

@@ -58,10 +58,11 @@ def test_a_manager_that_keeps_environments_elsewhere_is_asked_for_its_own(manage
 
 
 def test_missing_modules_are_named_and_the_rest_is_counted():
-    facts = ProjectFacts(has_environment=True, missing_modules=tuple("abcdefgh"))
+    facts = ProjectFacts(has_environment=True, missing_modules=dict.fromkeys("abcdefgh", "m.py"))
     (sentence,) = advice(facts)
 
-    assert "Not in .venv, but imported by your code: a, b, c, d, e, f and 2 more" in sentence
+    assert "imported by your code: a (in m.py), b (in m.py), " in sentence
+    assert "f (in m.py) and 2 more. Install what the workloads import; files that" in sentence
 
 
 def test_a_manager_that_is_not_installed_is_named():
