@@ -41,6 +41,7 @@ class Command(StrEnum):
     MEASURE = "measure"
     PROFILE = "profile"
     COUNT = "count"
+    CALLS = "calls"
     LOAD = "load"
 
 
@@ -80,6 +81,7 @@ class MessageType(StrEnum):
     WINDOWS = "windows"  # workload, windows: profiled after its run, if requested
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
     PROFILED = "profiled"
+    CALLED = "called"  # workload, functions: how many of the request's its step calls
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
     SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a LoadResult: one point is done
     LOADED = "loaded"  # LOAD: workload, batch, device, devices: all points are done
@@ -147,6 +149,10 @@ class ChildRequest:
     frameworks: tuple[Framework, ...] = ()  # imported before the forks of several files
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported there, and recorded
+    # CALLS: file below root → first and last line of each function to look for
+    functions: Mapping[str, tuple[tuple[int, int], ...]] = field(
+        default_factory=dict[str, tuple[tuple[int, int], ...]]
+    )
     statement: Statement = field(default_factory=Statement)  # of its suite
     watched_sources: tuple[str, ...] = ()  # below root: see `keep_lines`
     environment: str = ""  # the virtual environment that was built for this side; "": the user's
@@ -201,6 +207,10 @@ def read_request(path: Path) -> ChildRequest:
         for workload, chosen in fields["params"].items()
     }
     fields["variants"] = {name: tuple(each) for name, each in fields["variants"].items()}
+    fields["functions"] = {
+        path: tuple((first, last) for first, last in lines)
+        for path, lines in fields["functions"].items()
+    }
     fields["command"] = Command(fields["command"])
     fields["suite"] = BenchmarkSuite(fields["suite"])
     fields["frameworks"] = tuple(map(Framework, fields["frameworks"]))

@@ -15,7 +15,7 @@ from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reas
 from perfledger.measuring.rank_link import RankLink
 from perfledger.measuring.source_lines import keep_lines
 from perfledger.measuring.timed_step import TimedStep
-from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT, DeviceMeter
+from perfledger.meters.device import MEMORY_EFFORT, USUAL_EFFORT
 from perfledger.meters.process_memory import object_pages
 from perfledger.meters.torch_work import load_counter
 from perfledger.process.asv.benchmarks import collect_asv
@@ -28,10 +28,10 @@ from perfledger.process.command_context import (
     join_framework,
     meter_of,
     set_up_step,
-    set_up_variant,
     trace_folder,
     turn_of,
 )
+from perfledger.process.count_command import count_calls, count_work
 from perfledger.process.discovery import ImportFailure, import_roots
 from perfledger.process.environment_facts import load_frameworks
 from perfledger.process.error_report import print_error
@@ -49,17 +49,9 @@ from perfledger.process.measure_command import measure_workload
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout, python_path
 from perfledger.process.registered_workloads import collect_registered, collect_statement
-from perfledger.process.state import preserved_state
 from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
-from perfledger.records import Device, FailureReason, Framework
-from perfledger.step_work import StepWork
-from perfledger.variants.remarks import (
-    SEVERAL_RANKS,
-    FirstResult,
-    first_result,
-    variant_remarks,
-)
-from perfledger.workload import AnyStep, PreparedStep, Step
+from perfledger.records import FailureReason, Framework
+from perfledger.workload import AnyStep, Step
 
 # Answers a request in a session of another tool; the second argument answers with the workloads
 # that a collector returns.
@@ -192,7 +184,7 @@ def _answer_request(context: CommandContext, collect: WorkloadCollector) -> None
     match context.request.command:
         case Command.LIST:
             list_workloads(context, collect)
-        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
+        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.CALLS | Command.LOAD:
             _run(context, collect)
         case _ as unreachable:
             assert_never(unreachable)
@@ -212,7 +204,8 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     context = replace(context, workloads=requested or tuple(by_id))
     if context.is_forking and _refuses_to_fork(context):
         return
-    is_measured = context.is_forking and context.request.command is not Command.COUNT
+    is_untimed = context.request.command in {Command.COUNT, Command.CALLS}
+    is_measured = context.is_forking and not is_untimed
     objects = object_pages() if is_measured else ()  # of this process, for all of its forks
     for name in context.workloads:
         _wait_until_ready(context, name)
@@ -258,7 +251,9 @@ def _answer(
             case Command.PROFILE:
                 return MessageType.PROFILED, bound.run(partial(_profile, context))
             case Command.COUNT:
-                return MessageType.COUNTED, bound.run(partial(_count, context))
+                return MessageType.COUNTED, bound.run(partial(count_work, context))
+            case Command.CALLS:
+                return MessageType.CALLED, bound.run(partial(count_calls, context))
             case Command.LOAD:
                 return MessageType.LOADED, bound.run(partial(load_workload, context))
             case Command.MEASURE | Command.LIST:
@@ -348,47 +343,6 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
         return bench.step
 
     return step_of_window
-
-
-def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
-    if context.link is not None:  # counting runs different numbers of steps on the ranks
-        work = StepWork(limits=("the work of several ranks cannot be counted",))
-        return asdict(
-            replace(work, variant_remarks=(SEVERAL_RANKS,)) if bound.spec.variant else work
-        )
-    device, meter = meter_of(context, bound)
-    with meter.device_context(), ExitStack() as teardowns:
-        remarks = _remarks(context, bound, device, meter) if bound.spec.variant else ()
-        # torch counts operators, and compiled code no longer calls them.
-        counted = bound if bound.spec.framework is Framework.JAX else bound.as_written
-
-        def set_up() -> Step:
-            step = set_up_step(context, counted, device, meter, teardowns=teardowns)
-            if isinstance(step, PreparedStep):
-                step.prepare()
-                return step.run
-            return step
-
-        return asdict(replace(meter.work(set_up), variant_remarks=remarks))
-
-
-def _remarks(
-    context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
-) -> tuple[str, ...]:
-    """Return what is known about a variant besides its speed; the process measures nothing."""
-
-    def run(side: BoundWorkload) -> FirstResult:
-        with preserved_state(), ExitStack() as teardowns:
-            transformed = set_up_variant(context, side, device, meter, teardowns=teardowns)
-            result = transformed.run()
-            context.channel.leave_if_forked()
-            return first_result(result, transformed.verify())
-
-    return variant_remarks(
-        lambda: run(bound.as_written),
-        lambda: run(bound),
-        tolerance=bound.workload.check_tolerance,
-    )
 
 
 def _log_bytes() -> int:

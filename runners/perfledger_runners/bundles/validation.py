@@ -29,7 +29,8 @@ from perfledger_runners.bundles.option_checks import check_start_options, check_
 from perfledger_runners.bundles.telemetry_checks import check_telemetry
 from perfledger_runners.bundles.value_checks import BundleError, require
 from perfledger_runners.checkouts.workload_overlay import MAX_FILES
-from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS, MAX_LISTED_DEVICES
+from perfledger_runners.children.message_texts import MAX_LISTED_DEVICES
+from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_places,

@@ -30,7 +30,15 @@ from perfledger.registration.argument_faults import (
 from perfledger.registration.variant_name import MAX_VARIANT_LENGTH
 from perfledger_runners.children.compile_parser import CompiledPrograms
 from perfledger_runners.children.evidence_parser import Evidence
-from perfledger_runners.children.message_texts import TAG, VARIANT, Id, ShortText, Text
+from perfledger_runners.children.message_texts import (
+    MAX_LISTED_DEVICES,
+    TAG,
+    VARIANT,
+    DeviceFacts,
+    Id,
+    ShortText,
+    Text,
+)
 from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
@@ -47,7 +55,6 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 MAX_LINE_BYTES = 2**22  # the times of 64 ranks in MAX_SAMPLES steps
 MAX_CORE = 65_535  # its number: Linux supports 8,192
 MAX_DEVICES = 100_000  # the largest clusters drive tens of thousands
-MAX_LISTED_DEVICES = 1024  # of one process
 MAX_COUNTS = 100  # FLOPs, bytes, operators and the like
 MAX_BATCH = 2**31  # of a request; tensors index no more
 MAX_LIMITS = 20  # sentences on what a count leaves out
@@ -79,25 +86,6 @@ class RankMessage(Message, frozen=True, kw_only=True, tag="rank"):
 
     rank: Annotated[int, Meta(ge=0)]
     ranks: Annotated[int, Meta(ge=1)]
-
-
-class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """What torch or JAX reports about the first device; unknown is "", 0, () or None.
-
-    `more_uuids` are the ids of the others, in order.
-    """
-
-    kind: ShortText = ""  # torch: "cuda"
-    name: ShortText = ""
-    uuid: ShortText = ""
-    more_uuids: Annotated[tuple[ShortText, ...], Meta(max_length=MAX_LISTED_DEVICES)] = ()
-    count: Annotated[int, Meta(ge=0)] = 0
-    memory_bytes: Annotated[int, Meta(ge=0)] | None = None
-    cuda: ShortText = ""
-    platform: ShortText = ""  # JAX: "cpu", "gpu" or "tpu"
-    device_kind: ShortText = ""
-    device_count: Annotated[int, Meta(ge=0)] = 0
-    error: Text = ""
 
 
 class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
@@ -269,6 +257,13 @@ class CountedMessage(Message, frozen=True, kw_only=True, tag="counted"):
     variant_remarks: Annotated[tuple[Text, ...], Meta(max_length=MAX_LIMITS)] = ()
 
 
+class CalledMessage(Message, frozen=True, kw_only=True, tag="called"):
+    """How many of the request's functions a workload's step calls."""
+
+    workload: Id
+    functions: Annotated[int, Meta(ge=0)]
+
+
 class ServedMessage(Message, frozen=True, kw_only=True, tag="served"):
     """A finished point of a load, as a LoadResult; `peak_bytes` is the peak so far."""
 
@@ -321,6 +316,7 @@ AnyMessage = (
     | WindowsMessage
     | ProfiledMessage
     | CountedMessage
+    | CalledMessage
     | ServedMessage
     | LoadedMessage
     | FailedMessage

@@ -6,6 +6,7 @@ from perfledger.protocol import Command
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     BrokenMessage,
+    CalledMessage,
     CountedMessage,
     DoneMessage,
     FactsMessage,
@@ -68,6 +69,7 @@ class ProtocolState:
                 | WindowsMessage()
                 | ProfiledMessage()
                 | CountedMessage()
+                | CalledMessage()
                 | LoadedMessage()
                 | FailedMessage()
             ):
@@ -118,6 +120,7 @@ class ProtocolState:
                 | WindowsMessage()
                 | ProfiledMessage()
                 | CountedMessage()
+                | CalledMessage()
                 | ServedMessage()
                 | LoadedMessage()
             ):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from perfledger.measuring.core_use import usable_cores
 from perfledger.records import Device, Machine
-from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
+from perfledger_runners.children.message_texts import DeviceFacts
+from perfledger_runners.children.protocol_parser import FactsMessage
 from perfledger_runners.machine.host_identity import host_identity
 from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml, visible_uuids
 from perfledger_runners.proc_files import (

@@ -91,6 +91,15 @@ class CodeOriginCheck:
         """Return the files that differ in git between the sides, as they are checked out."""
         return self._changed
 
+    @property
+    def began(self) -> float:
+        """Return when the check began, by time.time(): what was written since is its own."""
+        return self._shared.began
+
+    def resume(self, *, began: float) -> None:
+        """Go on with a check that began earlier."""
+        self._shared.began = began
+
     def failure(self, run: Run) -> Failure | None:
         """Return why a run measured other code than its side's, None if it did not."""
         for package in run.packages:

@@ -21,10 +21,10 @@ from perfledger_runners.children.child_process import (
     run_child,
 )
 from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.message_texts import DeviceFacts
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     BrokenMessage,
-    DeviceFacts,
     FactsMessage,
     FailedMessage,
     ImportingMessage,

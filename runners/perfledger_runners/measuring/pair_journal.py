@@ -21,9 +21,9 @@ from perfledger.records import Machine, Param
 from perfledger.step_work import CountedWork
 from perfledger_runners.measuring.measured_pair import MeasuredPair
 
-# 1: first version. 2: the environments. 3: their variables. A journal lives for days: another
-# version is not read.
-JOURNAL_VERSION = 3
+# 1: first version. 2: the environments. 3: their variables. 4: when the check began. A journal
+# lives for days: another version is not read.
+JOURNAL_VERSION = 4
 # As large as a bundle may be; later pairs are not saved.
 MAX_JOURNAL_BYTES = 64 * 2**20
 CHECKSUM_DIGITS = 16
@@ -71,6 +71,7 @@ class JournalHeader:
     environments: CheckEnvironments
     plan: Plan
     work: tuple[CountedWork, ...]
+    began: float  # by time.time()
     version: int = JOURNAL_VERSION
 
 

@@ -24,6 +24,7 @@ from perfledger_runners.measuring.measured_pair import (
 from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
 from perfledger_runners.measuring.rounds.admission import Admission, least_pair_s
+from perfledger_runners.measuring.rounds.changed_calls import NO_CALLS, ChangedCalls
 from perfledger_runners.measuring.rounds.pair_order import pair_order
 from perfledger_runners.measuring.rounds.unmeasured import skipped_on_both, unreached_failures
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
@@ -35,8 +36,7 @@ HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
 # ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
-# Pairs whose time is kept for the profile of each regression and each faster step. A profile of
-# both sides takes about as long.
+# Pairs whose time is kept for the profile of a changed workload, which takes about as long.
 PROFILE_PAIRS = 2
 # Lost profiled windows after which a workload gets no more. Hanging ones would take the whole
 # budget, and after a crash the other workloads need a new process.
@@ -66,6 +66,7 @@ class PairedRuns:
     spent_s: float = 0.0  # of the budget
     windows: tuple[RunWindows, ...] = ()  # of kernels, in the first pairs
     separation: Separation = SHARED
+    calls: ChangedCalls = NO_CALLS  # of changed functions: their workloads began first
 
 
 def measure_pairs(
@@ -83,6 +84,7 @@ def measure_pairs(
     check_run: RunCheck = lambda _: None,
     journal: PairJournal | None = None,
     kernel_pairs: int = 0,
+    calls: ChangedCalls = NO_CALLS,
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> PairedRuns:
@@ -91,13 +93,13 @@ def measure_pairs(
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two new
     children: per framework if the workloads run in forks of them, else per file or workload. A
     workload that fails on one side, or one of whose runs `check_run` rejects, is not measured again
-    and does not affect the others; one whose device throttled is measured again after a pause. A
-    workload that the rest of the budget will hardly settle is futile. If there is hardly time for
-    all workloads, they begin in waves. When the rest is too short for the pairs that a test of each
-    needs, it goes to the workloads from which the rule learns most. `spent_s` of the
-    budget are spent already; the harness ends children that exceed it. Pairs in `journal` are not
-    measured again, and new ones are saved there. The first pairs have profiled windows of kernels,
-    at most `kernel_pairs`, until the rule needs no more.
+    and does not affect the others; one whose device throttled is measured again after a pause. One
+    that the rest of the budget will hardly settle is futile. If there is hardly time for all, they
+    begin in waves, those of `calls` before the others. When the rest is too short for a test of
+    each, it goes to those from which the rule learns most. `spent_s` of the budget are spent; the
+    harness ends children that exceed it. Pairs in `journal` are not measured again, and new ones
+    are saved there. The first pairs have profiled windows of kernels, at most `kernel_pairs`, until
+    the rule needs no more.
     """
     began = clock()
     check = _Check(
@@ -125,9 +127,10 @@ def measure_pairs(
         fewest=rule.fewest_pairs(),
         least_pair_s=least_pair_s(requests[Side.HEAD]),
         seconds_left=budget_s - spent_s,
+        first=calls.callers,
     )
     check.run()
-    return check.measured()
+    return replace(check.measured(), calls=calls)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,6 +174,8 @@ class _Check:
         self.waiting = frozenset(spec.id for spec in self.specs)
         self.done = dict.fromkeys(self.waiting, 0)
         for saved in self.journal.saved if self.journal else ():
+            for run in saved.measured.runs:
+                self.measurement.check_run(run)  # it compares later runs with these
             self._take(saved)
         while groups := self.remaining or self._next_round():
             if self._seconds_left() <= 0:
@@ -189,7 +194,7 @@ class _Check:
         unreached = unreached_failures(
             (name for name in self.done if name not in self.failed_workloads),
             self.done,
-            admitted=self.admission.admitted,
+            admission=self.admission,
             budget_s=self.budget_s,
         )
         skipped = skipped_on_both(self.failures)
@@ -341,7 +346,8 @@ class _Check:
 
     def _next_round(self) -> tuple[tuple[str, ...], ...]:
         """Return the groups of the next round; none if its workloads' tests would not fit."""
-        admitted = self.waiting & self.admission.admitted
+        names = self.waiting & self.admission.admitted
+        admitted = {each for each in names if self.done[each] < len(self.order)}
         chosen = self.admission.next_round(
             admitted - self._futile_workloads(admitted),
             self.done,
@@ -350,8 +356,6 @@ class _Check:
             seconds_left=self._seconds_left(),
         )
         self.round = self.done[next(iter(chosen))] if chosen else self.round
-        if self.round >= len(self.order):
-            return ()
         groups = (tuple(filter(chosen.__contains__, each)) for each in self._groups())
         return tuple(group for group in groups if group)
 

@@ -1,20 +1,22 @@
 """Says why workloads were not measured: the budget did not reach them, or both sides skip."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from perfledger.records import Failure, FailureReason, Side
 from perfledger.rounding import integer, typed
+from perfledger_runners.measuring.rounds.admission import Admission
 
 
 def unreached_failures(
-    workloads: Iterable[str], done: Mapping[str, int], *, admitted: Collection[str], budget_s: float
+    workloads: Iterable[str], done: Mapping[str, int], *, admission: Admission, budget_s: float
 ) -> Iterator[Failure]:
     """Yield a failure for each of the workloads that has no pair; `done` counts those of all."""
     budget = f"the budget of {typed(budget_s)} s"
+    behind = ", behind those that call changed functions" if admission.first else ""
     spent = f"{budget} was spent before its first pair: raise it"
     not_admitted = (
-        f"{budget} was enough for {integer(len(admitted))} of {integer(len(done))} workloads, in "
-        "the order of the suite: choose with -k or paths, or raise it"
+        f"{budget} was enough for {integer(len(admission.admitted))} of {integer(len(done))} "
+        f"workloads, in the order of the suite{behind}: choose with -k or paths, or raise it"
     )
     for workload in workloads:
         if done[workload] == 0:
@@ -22,7 +24,7 @@ def unreached_failures(
                 workload=workload,
                 side=Side.HEAD,
                 why=FailureReason.BUDGET,
-                detail=spent if workload in admitted else not_admitted,
+                detail=spent if workload in admission.admitted else not_admitted,
             )
 
 

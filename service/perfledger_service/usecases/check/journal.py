@@ -40,6 +40,7 @@ class CheckJournal:
     checks: InterruptedChecks
     identity: CheckIdentity
     environments: CheckEnvironments | None  # None: they cannot be read, and nothing is saved
+    began: float  # by time.time()
     pairs: PairJournal | None = None
     failure: str = ""  # why nothing is saved
 
@@ -96,6 +97,7 @@ class CheckJournal:
                 environments=self.environments,
                 plan=plan,
                 work=work,
+                began=self.began,
             )
             try:
                 self.pairs = self.checks.start(header)
@@ -153,9 +155,12 @@ def open_check_journal(
         checks=checks,
         identity=identity,
         environments=environments,
+        began=site.code.origin.began,
         failure=failure,
         pairs=checks.reopen(identity) if is_resumed else None,
     )
+    if journal.resumed is not None:
+        site.code.origin.resume(began=journal.resumed.began)
     try:
         yield journal
     except BaseException as error:

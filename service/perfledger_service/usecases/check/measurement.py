@@ -57,6 +57,7 @@ from perfledger_service.usecases.check.workloads.chosen_files import (
     no_workloads_message,
 )
 from perfledger_service.usecases.check.workloads.excluded_devices import refuse_excluded
+from perfledger_service.usecases.check.workloads.measuring_order import find_first_workloads
 from perfledger_service.usecases.check.workloads.moved_paths import with_moved_paths
 from perfledger_service.usecases.check.workloads.new_workloads import (
     MAX_NAMES,
@@ -365,6 +366,9 @@ def _pairs(
         device=device,
     )
     requests = requests_for_device(site.requests, device)
+    calls = find_first_workloads(
+        site, requests[Side.HEAD], workload_plan.to_measure, rule, progress=progress
+    )
     shortage = budget_shortage(
         workload_plan.to_measure,
         requests[Side.HEAD],
@@ -388,4 +392,5 @@ def _pairs(
         check_run=site.code.origin.failure,
         journal=journal,
         kernel_pairs=plan.kernel_pairs,
+        calls=calls,
     )

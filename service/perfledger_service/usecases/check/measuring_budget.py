@@ -13,7 +13,7 @@ from perfledger.protocol import ChildRequest
 from perfledger.records import Device, Machine, Run, Side
 from perfledger.rounding import decimals, exact, integer
 from perfledger.time_units import SECONDS_PER_MINUTE
-from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict, is_practical
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
@@ -33,12 +33,17 @@ from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.layout.vocabulary import metric_title
 from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.check.workloads.measuring_order import order_notes
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
 # Factor on the estimated seconds of the missing pairs: later pairs may take longer than those so
 # far, and a round begins only if it fits.
 SPARE = 1.3
+TOO_NOISY = (
+    "no practical number of pairs would: `perfledger bench doctor` finds what disturbs this "
+    "machine; stop it, pin the check to cores of its own, or raise `margin`"
+)
 FEWER_AT_ONCE = "; -k measures fewer workloads in one check"
 
 
@@ -120,13 +125,14 @@ def budget_shortage(
 
 
 def budget_notes(bundle: Bundle, paired_runs: PairedRuns) -> tuple[str, ...]:
-    """Return what would settle the workloads that the budget left undecided."""
+    """Return in which order workloads began, and what would settle those left undecided."""
     verdicts = judge_bundle(bundle)
     fewest = _fewest_pairs(bundle, verdicts)
     futile = {
         workload: facts for workload, facts in paired_runs.futile.items() if workload not in fewest
     }
     return (
+        *order_notes(paired_runs.calls),
         *_too_few_pairs_notes(fewest, verdicts, paired_runs),
         *_futility_notes(bundle, verdicts, futile),
     )
@@ -207,15 +213,15 @@ def _futility_notes(
         if not undecided:
             continue
         needed = [explain_verdict(each, bundle.plan).pairs_needed for each in undecided]
-        counts = [pairs for pairs in needed if pairs is not None]
-        if len(counts) == len(needed):
-            seconds = max(counts) * facts.seconds_per_pair
+        most = None if None in needed else max(filter(None, needed))
+        pair_s = facts.seconds_per_pair
+        if most and is_practical(most, more=most - facts.pairs, seconds_per_pair=pair_s):
             advice = (
-                f"about {quantity(max(counts), 'pair')} would, in {duration(seconds)}: raise "
+                f"about {quantity(most, 'pair')} would, in {duration(most * pair_s)}: raise "
                 "`budget` and `max_pairs`, or `margin`"
             )
         else:
-            advice = "no practical number of pairs would: raise `margin`, or use a quieter machine"
+            advice = TOO_NOISY
         notes.append(
             f"measuring {workload} ended as futile after {quantity(facts.pairs, 'pair')}: the "
             f"remaining {integer(facts.seconds_left)} s of the budget were unlikely to "

@@ -6,7 +6,8 @@ import pytest
 
 from perfledger.protocol import PROTOCOL_VERSION
 from perfledger.records import Device, Machine
-from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
+from perfledger_runners.children.message_texts import DeviceFacts
+from perfledger_runners.children.protocol_parser import FactsMessage
 from perfledger_runners.machine.fingerprint import (
     HostFacts,
     device_of,

@@ -23,4 +23,5 @@ HEADER = JournalHeader(
     environments=CheckEnvironments(interpreter="/usr/bin/python3", base={"numpy": "2.1 (abc)"}),
     plan=Plan(seed=1, order=(), looks=(5, 6)),
     work=(),
+    began=1_000_000_000.0,
 )

@@ -42,6 +42,7 @@ HEADER = JournalHeader(
     environments=ENVIRONMENTS,
     plan=Plan(seed=1, order=(), looks=(5,)),
     work=(),
+    began=1_000_000_000.0,
 )
 
 

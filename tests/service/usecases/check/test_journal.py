@@ -32,7 +32,13 @@ class NoStages(NoProgress):
 
 
 @pytest.fixture
-def opened(tmp_path):
+def began():
+    """The times at which the checks that were opened began, as their files are compared with."""
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path, began):
     """Return a function that opens the journal of a check with these settings."""
     root = tmp_path / "repository"
     root.mkdir()
@@ -54,6 +60,7 @@ def opened(tmp_path):
                 environment=environment or {"XDG_STATE_HOME": str(tmp_path)},
             ) as journal,
         ):
+            began.append(site.code.origin.began)
             return use(journal)
 
     return run
@@ -78,6 +85,17 @@ def test_an_interrupted_check_goes_on_with_its_plan_and_what_it_spent(opened):
     assert (plan, spent_s) == (PLAN, 42.0)
     assert note.startswith("the check was interrupted after its first pair of processes, ")
     assert raised.value.__notes__ == ["1 pair is saved"]
+
+
+def test_a_resumed_check_began_when_its_first_part_did(opened, began):
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupt)
+    opened(lambda _: None)
+
+    opened(lambda _: None, is_resumed=True)
+
+    first, another, resumed = began
+    assert (another > first, resumed == first) == (True, True)
 
 
 @pytest.mark.slow(ci_only=True)

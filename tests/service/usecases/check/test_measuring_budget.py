@@ -12,6 +12,7 @@ from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.check.measuring_budget import (
+    TOO_NOISY,
     budget_notes,
     budget_shortage,
     measuring_allowance,
@@ -99,24 +100,37 @@ def paired(bundle, **values):
 
 
 NOISY = (1.3, 0.8, 1.25, 0.75, 1.2, 0.85)
+UNSTEADY = (1.06, 0.95, 1.05, 0.94, 1.04, 0.97)
+NEEDED = 181  # pairs like these
 
 
-def test_a_futile_workload_says_what_would_settle_it(make_bundle):
+@pytest.mark.parametrize(
+    ("seconds_per_pair", "advice"),
+    [
+        (2.0, f"about {NEEDED} pairs would, in 6.03 min: raise `budget` and `max_pairs`, or"),
+        (21.0, TOO_NOISY),
+    ],
+)
+def test_a_futile_workload_says_what_would_settle_it_in_an_hour(
+    make_bundle, seconds_per_pair, advice
+):
     bundle = make_bundle()
     runs = tuple(
-        replace(run, samples={STEP_TIME.name: (NOISY[run.pair] if run.side is Side.HEAD else 1.0,)})
+        replace(run, samples={STEP_TIME.name: (UNSTEADY[run.pair],)})
+        if run.side is Side.HEAD
+        else replace(run, samples={STEP_TIME.name: (1.0,)})
         for run in bundle.runs
     )
     bundle = replace(bundle, runs=runs)
     (workload,) = {spec.id for spec in bundle.workloads}
-    facts = FutileWorkload(pairs=6, seconds_left=30.4, seconds_per_pair=2.0)
+    facts = FutileWorkload(pairs=6, seconds_left=30.4, seconds_per_pair=seconds_per_pair)
 
     (note,) = budget_notes(bundle, paired(bundle, futile={workload: facts}))
 
     assert note.startswith(
         f"measuring {workload} ended as futile after 6 pairs: the remaining 30 s of the budget "
     )
-    assert "pairs would, in" in note or "no practical number of pairs would" in note
+    assert f"unlikely to settle it; {advice}" in note
 
 
 def test_what_was_settled_in_the_end_needs_no_note(make_bundle):

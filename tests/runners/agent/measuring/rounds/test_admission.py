@@ -17,18 +17,23 @@ FEWEST = 5
 MANY = tuple(f"w{number:03}" for number in range(60))
 
 
-def begun(*, seconds_left, workloads=MANY):
-    return Admission.begin(workloads, fewest=FEWEST, least_pair_s=1.5, seconds_left=seconds_left)
+def begun(*, seconds_left, workloads=MANY, first=()):
+    return Admission.begin(
+        workloads, fewest=FEWEST, least_pair_s=1.5, seconds_left=seconds_left, first=first
+    )
 
 
-def measured_in(admission, *, pair_s, seconds, workloads=MANY, costs_s=None):
+def measured_in(admission, *, pair_s, seconds, workloads=MANY, costs_s=None, needed=None):
     """Return the pairs of each workload after rounds, and the time that these took.
 
-    A pair takes `pair_s`, or what `costs_s` says of its workload.
+    A pair takes `pair_s`, or what `costs_s` says of its workload; a workload that needs more pairs
+    than a test is in `needed`.
     """
     done, spent = dict.fromkeys(workloads, 0), 0.0
     while chosen := admission.next_round(
-        frozenset(each for each in admission.admitted if done[each] < FEWEST),
+        frozenset(
+            each for each in admission.admitted if done[each] < (needed or {}).get(each, FEWEST)
+        ),
         done,
         seconds={each: (costs_s or {}).get(each, pair_s) for each in done if done[each]},
         pair_s=spent / max(sum(done.values()), 1),
@@ -113,3 +118,47 @@ def test_rounds_never_begin_without_time_for_them(pair_s, seconds, number):
 
     assert spent <= max(seconds, pair_s * min(number, WAVE)) + 1e-6 or not admission.waiting
     assert set(done.values()) <= {0, 1, FEWEST}
+
+
+CALLERS = (MANY[40], MANY[7], MANY[50])  # of changed functions
+
+
+def test_callers_of_changed_functions_are_settled_before_any_other_workload_begins():
+    admission = begun(seconds_left=330.0, first=CALLERS)
+    needed = dict.fromkeys(CALLERS, 20)
+
+    alone, _ = measured_in(admission, pair_s=2.0, seconds=330.0, needed=needed)
+
+    assert admission.first == set(CALLERS)
+    assert {alone[each] for each in CALLERS} == {20}
+    begun_others = [name for name in MANY if alone[name] and name not in CALLERS]
+    assert begun_others == [*MANY[:7], *MANY[8:22]]
+
+
+def test_callers_that_stay_unsettled_leave_half_of_the_time_to_the_others():
+    needed = dict.fromkeys(CALLERS, 10_000)
+
+    done, spent = measured_in(
+        begun(seconds_left=330.0, first=CALLERS), pair_s=2.0, seconds=330.0, needed=needed
+    )
+
+    others = sum(pairs for name, pairs in done.items() if name not in CALLERS)
+    assert {done[each] for each in CALLERS} == {27}  # 3 x 27 x 2 s of 165 s
+    assert others * 2.0 > 330.0 / 2 - 20.0
+    assert spent <= 330.0
+
+
+def test_many_callers_begin_in_waves_of_their_own_in_their_order():
+    callers = MANY[::-1][:20]
+    admission = begun(seconds_left=330.0, first=callers)
+
+    assert admission.admitted == set(callers[:WAVE])
+    done, _ = measured_in(admission, pair_s=2.0, seconds=330.0)
+    assert all(done[each] == FEWEST for each in callers)
+    assert [name for name in MANY[:40] if done[name]] == list(MANY[:13])
+
+
+def test_if_all_begin_at_once_none_is_first():
+    admission = begun(seconds_left=10_000.0, first=CALLERS)
+
+    assert (admission.first, admission.waiting) == (frozenset(), ())

@@ -351,15 +351,6 @@ def test_a_failing_workload_fails_its_profile_too(write, send_command, tmp_path)
     assert answer.about("benchmarks.bad:work")["reason"] == FailureReason.RAISED
 
 
-def test_counting_answers_for_plain_python_with_the_reason_why_not(write, send_command):
-    answer = send_command(write({"benchmarks/fine.py": FINE}), Command.COUNT)
-
-    assert [each["event"] for each in answer.messages] == ["started", "counted", "done"]
-    counted = answer.about("benchmarks.fine:fine")
-    assert (counted["counts"], counted["program"]) == ([], "")
-    assert counted["limits"] == ["the work of plain Python cannot be counted"]
-
-
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.torch
 def test_a_profile_without_time_has_one_window(write, run_child, tmp_path):
