@@ -10,9 +10,8 @@ last line counts; the exit status is 1 if a row is wrong.
 
 Not here, because no check can tell: code that is written to deceive the harness in its own process
 (it forges messages, or answers its own check= and skips the work afterwards), libraries that a
-workload loads with ctypes from a folder that is neither a checkout's nor a cache, data that both
-sides find in the user's own checkout, as through git's folder, and less than half of the work of a
-step in plain Python that is left for an exit function, a teardown or a finalizer.
+workload loads with ctypes from a folder that is neither a checkout's nor a cache, and data that
+both sides find in the user's own checkout, as through git's folder.
 """
 
 import argparse
@@ -45,6 +44,7 @@ from fault_cases.steps.frameworks import FRAMEWORKS
 from fault_cases.steps.later_steps import LATER_STEPS
 from fault_cases.steps.native_code import NATIVE_CODE
 from fault_cases.steps.own_process import OWN_PROCESS
+from fault_cases.steps.process_end import PROCESS_END
 from fault_cases.suites import SUITES
 from fault_cases.surroundings.configuration import CONFIGURATION_FILES
 from fault_cases.surroundings.deferred import DEFERRED
@@ -58,7 +58,7 @@ CASES = (
     *(*HANGING, *DYING, *MISSING, *SLOW, *CARRY_OVER, *CONTROLS),
     *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS, *LEFTOVER),
     *(*CHECKOUTS, *NATIVE_CODE, *LATER_STEPS, *OWN_PROCESS, *SELECTION, *FRAMEWORKS, *HABITS),
-    *(*MISTAKES, *SHARED_STATE, *CONFIGURATION_FILES, *DEFERRED),
+    *(*MISTAKES, *SHARED_STATE, *CONFIGURATION_FILES, *DEFERRED, *PROCESS_END),
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}

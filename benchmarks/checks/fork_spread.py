@@ -29,11 +29,8 @@ from perfledger_baselines.estimation.interleaving import interleaved_difference,
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.machine.telemetry import NoTelemetry
-from perfledger_runners.measuring.measured_pair import (
-    MeasuredPair,
-    NoProgress,
-    PairMeasurement,
-)
+from perfledger_runners.measuring.measured_pair import MeasuredPair, PairMeasurement
+from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.usecases.check.child_requests import requests_for_device
 
 WORKLOADS = {

@@ -22,6 +22,7 @@ from perfledger.measuring.rank_link import (
 from perfledger.meters import child_processes, process_memory
 from perfledger.process.commands import SuiteRunner, run_command
 from perfledger.process.forks.isolated_run import leave
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import (
     FD_VARIABLE,
@@ -57,8 +58,13 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
     child_processes.adopt_orphans()
     linecache.getline(__file__, 1)  # its first use imports more modules
     del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
-    run_command(request, channel, in_pytest=_pytest_runner(request), link=link)
-    if link is not None:  # a rank that ends before the others looks as if it had died
+    end = ProcessEnd(Path(request.root).resolve())
+    if request.is_forking:
+        end.watch()
+    run_command(request, channel, end=end, in_pytest=_pytest_runner(request), link=link)
+    if link is None:
+        end.finish(channel.send)
+    else:  # a rank that ends before the others looks as if it had died
         link.exchange(ExchangeKind.BARRIER)
     channel.close()
     return 0

@@ -79,6 +79,8 @@ class MessageType(StrEnum):
     # devices, rank_times_s, packages, evidence, memory, compiled
     RUN = "run"
     WINDOWS = "windows"  # workload, windows: profiled after its run, if requested
+    # MEASURE: workload, end_cost: the exit functions after its run have ended; may follow DONE
+    ENDED = "ended"
     # workload, tool, trace, repeats, shapes and lines (paths), steps (kept), step_seconds
     PROFILED = "profiled"
     CALLED = "called"  # workload, functions: how many of the request's its step calls

@@ -22,6 +22,17 @@ class ResultState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndCost:
+    """The CPU time of a process after its last step, in seconds, and how often its step ran.
+
+    Teardowns, exit functions and finalizers count, of all set-ups.
+    """
+
+    steps: int
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvidence:
     """What a process's step returned, and whether its time differs from an empty step's.
 
@@ -32,7 +43,8 @@ class StepEvidence:
     the cores that the process used between its turns, or lacked there, although a finished step
     needs none; None if it had no turns, or if unknown. `leftover_s` are the seconds of these cores
     per step, without what the harness itself needs. `ends_by_clock` says that the step works until
-    a clock says so; False if unknown.
+    a clock says so; False if unknown. `end_cost` is that of the process, None if unknown, and
+    `short_end_cost` that of another process of the same side which ran few steps; None if none did.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -43,6 +55,8 @@ class StepEvidence:
     paused_cores: float | None = None
     leftover_s: float | None = None
     ends_by_clock: bool = False
+    end_cost: EndCost | None = None
+    short_end_cost: EndCost | None = None
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
         """Return the total seconds of all steps whose readings are these times per step."""

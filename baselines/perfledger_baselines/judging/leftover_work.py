@@ -1,4 +1,4 @@
-"""Finds heads whose steps leave work: to threads or processes that go on, or undone."""
+"""Finds heads whose steps leave work: to threads that go on, to the end of a process, or undone."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,9 @@ POOL_S = 5e-5
 # Share of the time of steps in which their thread sleeps. One that waits for other threads does,
 # unless these are always done before it.
 MIN_ASLEEP = 0.01
+# Part of what a process does more at its end that grows with its steps. All of it does if each step
+# leaves it, and none if it is of a fixed size: a report, or the end of a server.
+MIN_LEFT_TO_END = 0.5
 # Cores that a thread uses at its own pace. If base uses less, it has no such thread: the harness
 # itself uses a few thousandths in a pause, which may be all that head uses, too, if its work ends
 # before the pause.
@@ -61,6 +64,30 @@ def leftover_doubt(pairs: Pairs) -> str:
     return (
         f"it has work for {digits(head, 2)} cores between its steps, {percentage(median(shares))} "
         "of their time: they may return before they are done"
+    )
+
+
+def end_cost_doubt(pairs: Pairs) -> str:
+    """Return that head's steps leave work to the end of their process, unlike base's; "" if not.
+
+    What is done there may be of a fixed size. Then it is the same after few steps.
+    """
+    run_pairs = [(sides[Side.BASE], sides[Side.HEAD]) for sides in pairs.values() if len(sides) > 1]
+    more = [share for sides in run_pairs if (share := _more_at_end(*sides)) is not None]
+    if not more or median(more) < MAX_LEFTOVER:
+        return ""
+    left = [share for sides in run_pairs if (share := _left_to_end(*sides)) is not None]
+    if not left:
+        return (
+            f"its process does {percentage(median(more))} more of the time of its steps after the "
+            "last one, and it is not known whether its steps leave that: raise the budget"
+        )
+    share = median(left)
+    if share < max(MAX_LEFTOVER, MIN_LEFT_TO_END * median(more)):
+        return ""
+    return (
+        f"{percentage(share / (1 + share))} of its work is done after the last step, in a "
+        "teardown, an exit function or a finalizer, and its steps leave it"
     )
 
 
@@ -234,6 +261,32 @@ def _trend(run: Run) -> float:
     if len(values) < MIN_READINGS or median(values[:quarter]) <= 0:
         return 1.0
     return median(values[-quarter:]) / median(values[:quarter])
+
+
+def _more_at_end(base: Run, head: Run) -> float | None:
+    """Return what head's process does more at its end, as a share of the time of all its steps."""
+    before, after = base.evidence.end_cost, head.evidence.end_cost
+    times = _step_times(head)
+    if before is None or after is None or not times or median(times) <= 0:
+        return None
+    return (after.cpu_s - before.cpu_s) / (after.steps * median(times))
+
+
+def _left_to_end(base: Run, head: Run) -> float | None:
+    """Return what a step of head leaves more, as a share of its time; None without few steps."""
+    left_s = _growth(_left_per_step_s(base), _left_per_step_s(head))
+    times = _step_times(head)
+    if left_s is None or not times or median(times) <= 0:
+        return None
+    return left_s / median(times)
+
+
+def _left_per_step_s(run: Run) -> float | None:
+    """Return by how much the end of a process grows with each step."""
+    many, few = run.evidence.end_cost, run.evidence.short_end_cost
+    if many is None or few is None or many.steps <= few.steps:
+        return None
+    return (many.cpu_s - few.cpu_s) / (many.steps - few.steps)
 
 
 def _late_doubt(pairs: Pairs) -> str:

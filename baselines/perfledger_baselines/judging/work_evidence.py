@@ -19,6 +19,7 @@ from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
 from perfledger_baselines.judging.leftover_work import (
     Pairs,
     clock_doubt,
+    end_cost_doubt,
     leftover_doubt,
     unawaited_work,
     undone_doubt,
@@ -130,7 +131,7 @@ def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDo
         yield GainDoubt(reason)
     if _agrees(pairs):
         return
-    if reason := leftover_doubt(pairs) or clock_doubt(pairs):
+    if reason := leftover_doubt(pairs) or end_cost_doubt(pairs) or clock_doubt(pairs):
         yield GainDoubt(reason)
     if reason := _lost_check_doubt(pairs):
         yield GainDoubt(reason, LARGE_GAIN)

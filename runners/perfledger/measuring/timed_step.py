@@ -52,6 +52,7 @@ class TimedStep:
         self.rank_readings_s: list[tuple[float, ...]] = []  # of all ranks, if there are several
         self.steps_per_reading = 1
         self.empty_step_s: float | None = None
+        self.calls = 0  # of the step, in all set-ups
 
     def renew(self) -> None:
         """Release the step, set up again and warm up; every warm-up after the first is short."""
@@ -78,6 +79,7 @@ class TimedStep:
             # everything.
             self._preparation_s = max(0.0, elapsed_s - sum(warmups_s)) / max(1, len(warmups_s))
         self.warmups_s += warmups_s
+        self.calls += len(warmups_s)
 
     @property
     def is_prepared(self) -> bool:
@@ -139,6 +141,7 @@ class TimedStep:
                 self._preparations_s.append(_elapsed_s(prepare, self._clock))
             keep(timed(step))
             after_step()
+        self.calls += count * self.steps_per_reading
         if isinstance(self._clock, RankClock):
             self.rank_readings_s += self._clock.latest_s(count)
 
@@ -148,6 +151,7 @@ class TimedStep:
         if self._prepare is not None:
             self._prepare()
         self._on_result(self.step())
+        self.calls += 1
         self._after_step()
 
 

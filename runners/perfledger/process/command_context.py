@@ -17,6 +17,7 @@ from perfledger.meters.device import DeviceMeter
 from perfledger.meters.jax_clock import join_processes, load_jax
 from perfledger.process.discovery import ImportFailure, source_files
 from perfledger.process.forks.obstacle import OpenState, StartSettings
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
@@ -93,6 +94,7 @@ class CommandContext:
     root: Path
     roots: tuple[Path, ...]
     recorder: PackageRecorder
+    end: ProcessEnd
     link: RankLink | None = None  # to the other ranks of a launched workload
     began: float = 0.0  # by time.monotonic()
     open_before: OpenState = field(default_factory=OpenState)  # before the user's code was imported

@@ -42,6 +42,7 @@ from perfledger.process.forks.obstacle import (
     open_state,
     start_settings,
 )
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.list_command import list_files, list_workloads
 from perfledger.process.load_command import load_workload
 from perfledger.process.loaded_packages import PackageRecorder
@@ -64,13 +65,14 @@ def run_command(
     request: ChildRequest,
     channel: MessageChannel,
     *,
+    end: ProcessEnd,
     in_pytest: SuiteRunner | None = None,
     link: RankLink | None = None,
 ) -> None:
     """Run the request's command and answer on the channel; the last message is DONE.
 
-    `in_pytest` answers a request for tests; None if pytest is not installed. `link` connects a rank
-    of a launched workload to the others.
+    `end` is that of this process. `in_pytest` answers a request for tests; None if pytest is not
+    installed. `link` connects a rank of a launched workload to the others.
     """
     began, open_before = monotonic(), open_state()
     root = Path(request.root).resolve()
@@ -99,6 +101,7 @@ def run_command(
         recorder=PackageRecorder(
             request.packages, own_folders=own_folders, repository=Path(request.repository)
         ),
+        end=end,
         link=link,
         began=began,
         open_before=open_before,
@@ -128,7 +131,7 @@ def _answer_by_file(
         return
     for names in files:
         _wait_until_ready(context, names[0])
-        run_in_fork(context.channel, partial(_answer_file, context, names, answer))
+        run_in_fork(context.channel, partial(_answer_file, context, names, answer), end=context.end)
 
 
 def _load(context: CommandContext, frameworks: Collection[Framework]) -> None:
@@ -147,8 +150,10 @@ def _answer_file(
 
 def _refuses_to_fork(context: CommandContext) -> bool:
     """Return whether forks of this process would not be independent, and say so."""
-    obstacle = fork_obstacle(context.open_before) or late_settings(
-        context.settings_before, context.request.frameworks
+    obstacle = (
+        fork_obstacle(context.open_before)
+        or late_settings(context.settings_before, context.request.frameworks)
+        or context.end.obstacle()
     )
     if obstacle:
         fields = {"workloads": context.workloads, "reason": obstacle}
@@ -211,7 +216,7 @@ def _run(context: CommandContext, collect: WorkloadCollector) -> None:
         _wait_until_ready(context, name)
         answer = partial(_answer_workload, context, by_id, name=name, broken=collected.broken)
         if context.is_forking:
-            run_in_fork(context.channel, answer, objects=objects)
+            run_in_fork(context.channel, answer, end=context.end, objects=objects)
         else:
             answer()
 

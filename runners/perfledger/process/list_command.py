@@ -69,7 +69,11 @@ def _list_in_forks(context: CommandContext, files: Mapping[str, Path]) -> Mappin
         for number, module in enumerate(files):
             if not _has_loaded(marks, before):
                 return dict(tuple(files.items())[number:])
-            run_in_fork(context.channel, partial(_list_file, context, module, files, marks))
+            run_in_fork(
+                context.channel,
+                partial(_list_file, context, module, files, marks),
+                end=context.end,
+            )
     return {}
 
 

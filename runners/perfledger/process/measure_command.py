@@ -41,7 +41,7 @@ from perfledger.process.programs.watch import ProgramWatch
 from perfledger.protocol import MessageType
 from perfledger.records import Device, MemoryReadings
 from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState, StepEvidence
-from perfledger.variants.transformed_step import no_remarks
+from perfledger.variants.transformed_step import TransformedStep, no_remarks
 from perfledger.workload import AnyStep, Step, Workload
 
 PREPARED_REASON = "its steps need preparations, which a profile would show as part of them"
@@ -63,19 +63,22 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     channel, name = context.channel, bound.spec.id
     device, meter = meter_of(context, bound)
     started_at = datetime.now(UTC).isoformat()
-    with meter.device_context(), meter.compile_watch() as compiled, ExitStack() as teardowns:
+    with (
+        meter.device_context(),
+        meter.compile_watch() as compiled,
+        context.end.teardowns() as teardowns,
+    ):
 
         def set_up() -> AnyStep:
             results.verify()  # the previous set-up, after its last step
             compiled()  # or a reset of torch's would forget what it compiled
-            teardowns.close()
+            context.end.close(teardowns)
             transformed = set_up_variant(context, bound, device, meter, teardowns=teardowns)
-            results.verify = transformed.verify
+            results.begin(transformed, teardowns)
             return transformed.step
 
         peaks = _Peaks(set_up, meter)
-        results = _Results(bound.workload)
-        last_step = _LastStepWatch(context)
+        results, last_step = _Results(bound.workload), _LastStepWatch(context)
         windows: list[Fields] = []
 
         def run_fields(sampled: StepSamples) -> Fields:
@@ -106,6 +109,11 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
 
         def end_run(bench: TimedStep, sampled: StepSamples) -> None:
             peaks.keep()
+            # Other ranks end by themselves: what they do is not known.
+            context.end.workload, context.end.steps = (
+                name if context.link is None else "",
+                bench.calls,
+            )
             # The other ranks would have to run their steps too.
             if device is Device.CPU and context.link is None and not bench.is_prepared:
                 results.ends_by_clock = ends_by_clock(bench.step, sampled.steps_s)
@@ -211,6 +219,11 @@ class _Results:
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
         self._states: list[ResultState] = []
 
+    def begin(self, transformed: TransformedStep, teardowns: ExitStack) -> None:
+        """Verify this step from now on; its teardown releases it."""
+        self.verify = transformed.verify
+        teardowns.callback(self._release)
+
     def examine(self, result: object) -> None:
         """Keep the worst state of the results, and the workload's own check of the first one.
 
@@ -234,6 +247,9 @@ class _Results:
             leftover_s=sampled.cores.leftover_s,
             ends_by_clock=self.ends_by_clock,
         )
+
+    def _release(self) -> None:
+        self.verify = no_remarks
 
     def _answer(self) -> Answer:
         """Return the answer of the check, and whether a later result is worse than the checked one.

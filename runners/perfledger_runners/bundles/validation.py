@@ -303,6 +303,8 @@ def _check_evidence(evidence: StepEvidence) -> None:
     for name in ("empty_step_s", "paused_cores", "leftover_s"):
         value = cast("float | None", getattr(evidence, name))
         require(value is None or value >= 0, f"evidence.{name}: negative")
+    for cost in filter(None, (evidence.end_cost, evidence.short_end_cost)):
+        require(cost.steps >= 1 and cost.cpu_s >= 0, "evidence: an impossible end cost")
 
 
 def _check_compiled(compiled: CompileRecord) -> None:

@@ -8,6 +8,7 @@ from perfledger.records import Param
 from perfledger.step_evidence import (
     MAX_ANSWERS,
     MAX_STEPS_PER_READING,
+    EndCost,
     ResultState,
     StepEvidence,
 )
@@ -18,6 +19,17 @@ MAX_ANSWER_TEXT = 300
 
 AnswerText = Annotated[str, Meta(max_length=MAX_ANSWER_TEXT)]
 AnswerNumber = Annotated[float, Meta(ge=-MAX_READING, le=MAX_READING)]
+
+
+class EndCostFields(Struct, frozen=True, kw_only=True):
+    """What a process did after its last step, with the fields of an EndCost."""
+
+    steps: Annotated[int, Meta(ge=1)]
+    cpu_s: Annotated[float, Meta(ge=0, le=MAX_READING)]
+
+    def end_cost(self) -> EndCost:
+        """Return it as a value of the records."""
+        return EndCost(steps=self.steps, cpu_s=self.cpu_s)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from perfledger_runners.children.process_tree import available_bytes
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     DoneMessage,
+    EndedMessage,
     ImportingMessage,
     ReadyMessage,
     RunMessage,
@@ -103,7 +104,7 @@ class LimitWatch:
             case SamplingMessage() | TurnMessage():
                 self._phase = PROFILED if self._phase == PROFILED else "being measured"
                 return
-            case ReadyMessage():
+            case ReadyMessage() | EndedMessage():
                 return
             case ServedMessage(workload=workload):
                 self._phase, self._allowed_s = "under load", self._limits.of(workload)

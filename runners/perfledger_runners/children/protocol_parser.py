@@ -29,7 +29,7 @@ from perfledger.registration.argument_faults import (
 )
 from perfledger.registration.variant_name import MAX_VARIANT_LENGTH
 from perfledger_runners.children.compile_parser import CompiledPrograms
-from perfledger_runners.children.evidence_parser import Evidence
+from perfledger_runners.children.evidence_parser import EndCostFields, Evidence
 from perfledger_runners.children.message_texts import (
     MAX_LISTED_DEVICES,
     TAG,
@@ -41,10 +41,12 @@ from perfledger_runners.children.message_texts import (
 )
 from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
+    CLOCK_STEP_S,
     MAX_READING,
     are_places,
     are_possible,
     are_possible_memories,
+    are_possible_requests,
     fit_together,
     is_possible,
     is_utc,
@@ -59,14 +61,11 @@ MAX_COUNTS = 100  # FLOPs, bytes, operators and the like
 MAX_BATCH = 2**31  # of a request; tensors index no more
 MAX_LIMITS = 20  # sentences on what a count leaves out
 
-CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
-
 PathText = Annotated[str, Meta(max_length=4096)]
 Seconds = Annotated[float, Meta(ge=0)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
 ]
-
 # A ramp has fewer requests than the measured part.
 RequestCount = Annotated[int, Meta(ge=0, le=2 * MAX_REQUESTS)]
 
@@ -220,6 +219,13 @@ class WindowsMessage(Message, frozen=True, kw_only=True, tag="windows"):
     windows: WindowFiles
 
 
+class EndedMessage(Message, frozen=True, kw_only=True, tag="ended"):
+    """The end of a measured workload's process, when its exit functions have run."""
+
+    workload: Id
+    end_cost: EndCostFields
+
+
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     """A profiled workload: the file `trace` of one window, and the files of the other windows.
 
@@ -314,6 +320,7 @@ AnyMessage = (
     | TurnMessage
     | RunMessage
     | WindowsMessage
+    | EndedMessage
     | ProfiledMessage
     | CountedMessage
     | CalledMessage
@@ -380,15 +387,10 @@ def _check_devices(message: RunMessage) -> None:
 
 def _check_served(message: ServedMessage) -> None:
     """Reject impossible results: an answer without a service time, or shorter than it."""
-    count = len(message.latencies_s)
-    pairs = zip(message.latencies_s, message.services_s, strict=False)
-    is_closed = message.mode is LoopKind.CLOSED
-    if (
-        count != len(message.services_s)
-        or (count == 0 and message.unserved == 0)
-        or is_closed != (message.concurrency is not None)
-        or is_closed == (message.offered_per_second is not None)
-        or any(latency < service - CLOCK_STEP_S for latency, service in pairs)
-    ):
-        msg = f"a point in {message.mode} loop with {count} requests that are impossible"
+    latencies_s, is_closed = message.latencies_s, message.mode is LoopKind.CLOSED
+    is_of_mode = is_closed == (message.concurrency is not None)
+    is_of_mode &= is_closed == (message.offered_per_second is None)
+    requests = (latencies_s, message.services_s)
+    if not (is_of_mode and are_possible_requests(*requests, unserved=message.unserved)):
+        msg = f"a point in {message.mode} loop with {len(latencies_s)} requests that are impossible"
         raise GarbageError(msg)

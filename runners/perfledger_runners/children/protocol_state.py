@@ -9,6 +9,7 @@ from perfledger_runners.children.protocol_parser import (
     CalledMessage,
     CountedMessage,
     DoneMessage,
+    EndedMessage,
     FactsMessage,
     FailedMessage,
     GarbageError,
@@ -56,7 +57,8 @@ class ProtocolState:
     def accept(self, line: bytes) -> AnyMessage:
         """Return the line's message if it is allowed now; raise GarbageError."""
         message = decode_message(line)
-        if self.is_done or not self._may_come(message):
+        is_late = self.is_done and not isinstance(message, EndedMessage)
+        if is_late or not self._may_come(message):
             msg = f"the child sent {message.__struct_config__.tag!r} out of order"
             raise GarbageError(msg)
         match message:
@@ -91,6 +93,7 @@ class ProtocolState:
                 | SamplingMessage()
                 | TurnMessage()
                 | ServedMessage()
+                | EndedMessage()
             ):
                 pass
         return message
@@ -111,7 +114,7 @@ class ProtocolState:
                 | ImportingMessage()
             ):
                 return self.command is Command.LIST
-            case ReadyMessage() | StartedMessage() | DoneMessage():
+            case ReadyMessage() | StartedMessage() | DoneMessage() | EndedMessage():
                 return not self.is_in_workload and self._may_follow(message)
             case (
                 SamplingMessage()
@@ -129,8 +132,12 @@ class ProtocolState:
             case FailedMessage():
                 return self._is_open(message.workload)
 
-    def _may_follow(self, message: ReadyMessage | StartedMessage | DoneMessage) -> bool:
+    def _may_follow(
+        self, message: ReadyMessage | StartedMessage | DoneMessage | EndedMessage
+    ) -> bool:
         """Return whether an open workload, or the end, may come now."""
+        if isinstance(message, EndedMessage):  # of the workload that ran last
+            return self.command is Command.MEASURE and message.workload == self.current
         if isinstance(message, DoneMessage) or (
             isinstance(message, ReadyMessage) and message.workload == ""
         ):

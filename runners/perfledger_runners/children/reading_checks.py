@@ -12,6 +12,7 @@ from perfledger.records import CoreTimes, MemoryReadings
 # The maximum of 4-byte floats, in which observations are stored (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
 MAX_STEPS = 2**53  # larger counts are not exact as floats
+CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
 ROUNDING = 1e-9  # of a sum of two parts, relative to the whole
 
@@ -76,6 +77,16 @@ def are_possible_memories(memory: MemoryReadings) -> bool:
     is_rising = all(one < two for one, two in pairwise((-1, *steps, MAX_STEPS + 1)))
     is_number = all(0 <= value <= MAX_READING for value in in_use)
     return is_whole and is_rising and is_number
+
+
+def are_possible_requests(
+    latencies_s: Sequence[float], services_s: Sequence[float], *, unserved: int
+) -> bool:
+    """Return whether every request has a service time, no longer than its latency."""
+    if len(latencies_s) != len(services_s) or not (latencies_s or unserved):
+        return False
+    pairs = zip(latencies_s, services_s, strict=True)
+    return all(latency >= service - CLOCK_STEP_S for latency, service in pairs)
 
 
 def is_utc(text: str) -> bool:

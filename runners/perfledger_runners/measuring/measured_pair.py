@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Self
 
-from perfledger.protocol import ChildRequest, Command
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import (
@@ -18,6 +18,7 @@ from perfledger_runners.children.child_process import (
 from perfledger_runners.children.harness import Harness, LastCore
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
+    EndedMessage,
     FailedMessage,
     NoForkMessage,
     RunMessage,
@@ -31,6 +32,8 @@ from perfledger_runners.measuring.kernel_windows import RunWindows, read_pair_wi
 from perfledger_runners.measuring.pair_devices import other_device_failures
 from perfledger_runners.measuring.pair_stopwatch import PairStopwatch
 from perfledger_runners.measuring.profile_runs import trace_folder
+from perfledger_runners.measuring.rounds.end_costs import with_end_cost, with_short_end_costs
+from perfledger_runners.measuring.rounds.progress import MeasuringProgress
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 SIDES = (Side.BASE, Side.HEAD)
@@ -46,28 +49,6 @@ KERNEL_WINDOWS = 3
 
 # Returns why a run did not measure what it should have.
 RunCheck = Callable[[Run], Failure | None]
-
-
-class MeasuringProgress(Protocol):
-    """A listener to the progress of a check."""
-
-    def measuring(self, workload: str, side: Side, pair: int) -> None:
-        """Report that a workload starts."""
-        ...
-
-    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
-        """Report the finished pairs, the workloads that need more, and the time left at most."""
-        ...
-
-
-class NoProgress:
-    """A listener that ignores the progress."""
-
-    def measuring(self, workload: str, side: Side, pair: int) -> None:
-        """Do nothing."""
-
-    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +72,21 @@ class MeasuredPair:
     windows: tuple[RunWindows, ...] = ()  # of kernels
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
     in_turn: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def without(self, workloads: Collection[str]) -> Self:
+        """Return the pair without the runs, windows and times of some workloads."""
+        return replace(
+            self,
+            workloads=tuple(each for each in self.workloads if each not in workloads),
+            runs=tuple(run for run in self.runs if run.workload not in workloads),
+            windows=tuple(each for each in self.windows if each.workload not in workloads),
+            seconds={each: s for each, s in self.seconds.items() if each not in workloads},
+        )
+
+    def with_few_steps(self, short: Self) -> Self:
+        """Return the pair with what its processes do at their end after the few steps of others."""
+        runs, processes = with_short_end_costs(self.runs, short.runs), short.processes
+        return replace(self, runs=runs, processes=self.processes + processes)
 
     def complete(self) -> tuple[tuple[Run, Run], ...]:
         """Return base and head of each workload that was measured on both sides."""
@@ -125,13 +121,14 @@ class PairMeasurement:
         turns: Mapping[str, int] | None = None,
         in_forks: bool = True,
         at_once: bool = True,
+        effort: MeasuringEffort | None = None,
     ) -> MeasuredPair:
         """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows, and
         those of `turns` take no more than so many.
         Requests that fork do so unless `in_forks` is False, and the sides of interleaved requests
-        run at once unless `at_once` is False.
+        run at once unless `at_once` is False. Without an `effort` it is that of the requests.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -148,6 +145,7 @@ class PairMeasurement:
             turns=turns or {},
             in_forks=in_forks,
             at_once=at_once,
+            effort=effort,
         )
         children.run(tuple(workloads), places)
         refused = children.refused
@@ -217,6 +215,7 @@ class _PairOfChildren:
     turns: Mapping[str, int]  # of a workload, at most
     in_forks: bool
     at_once: bool
+    effort: MeasuringEffort | None
     refused: dict[str, str] = field(default_factory=dict[str, str])  # by either side → why
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
@@ -256,6 +255,7 @@ class _PairOfChildren:
             command=Command.MEASURE,
             workloads=workloads,
             turns=self.turns,
+            effort=self.effort or request.effort,
             is_forking=request.is_forking and self.in_forks,
             is_interleaved=request.is_interleaved and self.at_once,
         )
@@ -337,7 +337,7 @@ class _PairOfChildren:
         return facing_child is None or not facing_child.is_open or facing_child.is_waiting()
 
     def _follow(self, message: AnyMessage | ChildContinuation | ChildExit, place: _Place) -> None:
-        """Report the start of a workload, read telemetry in its steps, and note its failure."""
+        """Report a workload's start, read telemetry in its steps, note its failure or its end."""
         match message:
             case StartedMessage():
                 self.measurement.progress.measuring(message.workload, place.side, place.pair)
@@ -345,6 +345,9 @@ class _PairOfChildren:
                 self.measurement.telemetry.start()
             case FailedMessage():
                 self.failing.add((message.workload, place.side))
+            case EndedMessage():
+                cost = message.end_cost.end_cost()
+                self.runs = with_end_cost(self.runs, message.workload, place.side, cost)
             case _:
                 pass
 

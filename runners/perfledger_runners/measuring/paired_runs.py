@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
-from perfledger.protocol import ChildRequest
+from perfledger.protocol import ChildRequest, MeasuringEffort
 from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
 from perfledger.rounding import digits
 from perfledger.stopping_rule import StoppingRule
@@ -16,8 +16,6 @@ from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
 from perfledger_runners.measuring.kernel_windows import RunWindows, match_kernels
 from perfledger_runners.measuring.measured_pair import (
     MeasuredPair,
-    MeasuringProgress,
-    NoProgress,
     PairMeasurement,
     RunCheck,
 )
@@ -25,8 +23,14 @@ from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 from perfledger_runners.measuring.process_groups import SHARED, Separation, process_groups
 from perfledger_runners.measuring.rounds.admission import Admission, least_pair_s
 from perfledger_runners.measuring.rounds.changed_calls import NO_CALLS, ChangedCalls
+from perfledger_runners.measuring.rounds.end_costs import FEW_STEPS, names_to_compare
 from perfledger_runners.measuring.rounds.pair_order import pair_order
-from perfledger_runners.measuring.rounds.unmeasured import skipped_on_both, unreached_failures
+from perfledger_runners.measuring.rounds.progress import MeasuringProgress, NoProgress
+from perfledger_runners.measuring.rounds.unmeasured import (
+    FutileWorkload,
+    skipped_on_both,
+    unreached_failures,
+)
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
@@ -41,15 +45,6 @@ PROFILE_PAIRS = 2
 # Lost profiled windows after which a workload gets no more. Hanging ones would take the whole
 # budget, and after a crash the other workloads need a new process.
 MAX_LOST_WINDOWS = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FutileWorkload:
-    """A workload that the rest of the budget would probably not have settled."""
-
-    pairs: int  # measured so far
-    seconds_left: float
-    seconds_per_pair: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,19 +212,19 @@ class _Check:
         self, workloads: tuple[str, ...], *, pair: int, remaining: tuple[tuple[str, ...], ...]
     ) -> None:
         """Measure and save one pair of workloads of one framework."""
-        before_s = self.spent()
-        again = partial(self._pair_of_children, pair)
+        before_s, again = self.spent(), partial(self._pair_of_children, pair)
         first_try = again(workloads, 0)
         remaining = (*self._separated(first_try.refused), *remaining)
         if first_try.refused.keys() >= set(workloads):
             self.remaining = remaining
             return
-        measured = measured_when_cool(first_try, again, self._cooling_time())
+        cooling = CoolingTime(seconds_left=self._seconds_left, wait=self.wait)
+        measured = measured_when_cool(first_try, again, cooling)
         is_interleaved = self.measurement.requests[Side.HEAD].is_interleaved
         if is_interleaved and self.separation.is_at_once(workloads):
             in_turn = partial(self._pair_of_children, pair, at_once=False)
             measured = measured_in_turn(measured, in_turn, seconds_left=self._seconds_left())
-        measured = self._without_cut(measured)
+        measured = self._with_few_steps(self._without_cut(measured))
         spent_s = self.spent()
         saved = SavedPair(
             measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
@@ -238,8 +233,22 @@ class _Check:
             self.journal.append(saved)
         self._take(saved)
 
+    def _with_few_steps(self, measured: MeasuredPair) -> MeasuredPair:
+        """Return a pair whose heads that do more at their end were compared after few steps."""
+        names = names_to_compare(measured.complete(), self.runs)
+        if not names or sum(measured.seconds[name] for name in names) >= self._seconds_left():
+            return measured
+        short = self._pair_of_children(measured.pair, names, measured.processes, effort=FEW_STEPS)
+        return measured.with_few_steps(short)
+
     def _pair_of_children(
-        self, pair: int, workloads: tuple[str, ...], processes: int, *, at_once: bool = True
+        self,
+        pair: int,
+        workloads: tuple[str, ...],
+        processes: int,
+        *,
+        at_once: bool = True,
+        effort: MeasuringEffort | None = None,
     ) -> MeasuredPair:
         """Measure one pair; `processes` were started for it before."""
         return self.measurement.measure(
@@ -247,14 +256,12 @@ class _Check:
             pair=pair,
             first=self.order[pair],
             process=self.processes + processes,
-            unprofiled=self._unprofiled(),
-            turns=self.rule.pair_lengths(self.seconds),
+            unprofiled=self._unprofiled() if effort is None else workloads,
+            turns=self.rule.pair_lengths(self.seconds) if effort is None else None,
+            effort=effort,
             in_forks=not self.separation.workloads.keys() >= set(workloads),
             at_once=at_once and self.separation.is_at_once(workloads),
         )
-
-    def _cooling_time(self) -> CoolingTime:
-        return CoolingTime(seconds_left=self._seconds_left, wait=self.wait)
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         return process_groups(
@@ -300,14 +307,7 @@ class _Check:
                 usual = "" if is_first else f" (earlier pairs took {digits(before, 3)} s)"
                 detail = f"{failure.detail}, after {digits(seconds, 3)} s{usual}: raise the budget"
                 self.failures.append(replace(failure, detail=detail))
-        return replace(
-            measured,
-            workloads=tuple(each for each in measured.workloads if each not in cut),
-            runs=tuple(run for run in measured.runs if run.workload not in cut),
-            windows=tuple(each for each in measured.windows if each.workload not in cut),
-            failures=tuple(other_failures),
-            seconds={each: s for each, s in measured.seconds.items() if each not in cut},
-        )
+        return replace(measured.without(cut), failures=tuple(other_failures))
 
     def _take(self, saved: SavedPair) -> None:
         """Add a pair to the measurements and the rule's data; apply the rule after a round."""

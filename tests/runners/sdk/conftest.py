@@ -18,6 +18,7 @@ import pytest
 import perfledger
 from perfledger.measuring.rank_link import RankLink
 from perfledger.process.commands import run_command
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import FD_VARIABLE, ChildRequest, Command, MeasuringEffort
 from perfledger.workload import REGISTERED_WORKLOADS
@@ -129,7 +130,7 @@ def send_command(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 
         channel = MessageChannel(writer)
         with Drain(reader) as drain:
             try:
-                run_command(ask(root, command, **changes), channel, link=link)
+                run_command(ask(root, command, **changes), channel, end=ProcessEnd(root), link=link)
             finally:
                 channel.close()
         return Answer(drain.messages())

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from perfledger.meters import child_processes, process_memory
 from perfledger.process.forks.obstacle import quiet_fork
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.message_channel import MessageChannel
 
 # Time limit, in seconds, of the exit functions of a workload that has answered.
@@ -27,19 +28,21 @@ def run_in_fork(
     channel: MessageChannel,
     task: Callable[[], object],
     *,
+    end: ProcessEnd,
     objects: process_memory.PageRanges = (),
 ) -> None:
     """Run the task in a fork, which answers on the channel; return when the task is done.
 
     If the fork ends early, end this process in the same way, with its exit status or signal. The
-    fork first copies the pages of `objects`: only a measured task needs its own.
+    fork first copies the pages of `objects`: only a measured task needs its own. `end` is that of
+    the task's workload, if it measures one.
     """
     flush_output()
     pages = process_memory.file_pages()
     with mmap.mmap(-1, 1) as is_done:
         process = quiet_fork()
         if process == 0:
-            _run_and_leave(channel, task, is_done, pages, objects=objects)
+            _run_and_leave(channel, task, is_done, pages, end=end, objects=objects)
         _, status = os.waitpid(process, 0)
         child_processes.kill_all()  # daemons of a fork that was killed
         if not is_done[0]:
@@ -71,6 +74,7 @@ def _run_and_leave(
     is_done: mmap.mmap,
     pages: process_memory.PageRanges,
     *,
+    end: ProcessEnd,
     objects: process_memory.PageRanges,
 ) -> NoReturn:
     try:
@@ -87,6 +91,7 @@ def _run_and_leave(
         os._exit(1)
     is_done[0] = 1
     _limit_time()
+    end.finish(channel.send)
     leave(0)
 
 

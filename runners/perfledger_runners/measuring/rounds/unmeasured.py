@@ -1,10 +1,20 @@
-"""Says why workloads were not measured: the budget did not reach them, or both sides skip."""
+"""Says why workloads were not measured or settled: the budget was short, or both sides skip."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from perfledger.records import Failure, FailureReason, Side
 from perfledger.rounding import integer, typed
 from perfledger_runners.measuring.rounds.admission import Admission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FutileWorkload:
+    """A workload that the rest of the budget would probably not have settled."""
+
+    pairs: int  # measured so far
+    seconds_left: float
+    seconds_per_pair: float
 
 
 def unreached_failures(

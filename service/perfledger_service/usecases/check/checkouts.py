@@ -34,7 +34,7 @@ from perfledger_runners.environments.package_differences import (
     unexplained_packages,
 )
 from perfledger_runners.environments.settled_differences import SettledDifferences
-from perfledger_runners.measuring.measured_pair import MeasuringProgress
+from perfledger_runners.measuring.rounds.progress import MeasuringProgress
 from perfledger_runners.private_folder import private_folder
 from perfledger_runners.user_folders import cache_folder
 from perfledger_service.usecases.check.child_requests import request_for

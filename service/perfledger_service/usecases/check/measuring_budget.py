@@ -27,8 +27,9 @@ from perfledger_cost_models.prices.device_hour import (
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
 from perfledger_runners.checkouts.source_tree import first_few
-from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
+from perfledger_runners.measuring.paired_runs import PairedRuns
 from perfledger_runners.measuring.rounds.admission import least_pair_s
+from perfledger_runners.measuring.rounds.unmeasured import FutileWorkload
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.number_format import duration, quantity
 from perfledger_service.rendering.layout.vocabulary import metric_title

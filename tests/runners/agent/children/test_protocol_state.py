@@ -183,3 +183,35 @@ def test_an_unfinished_message_is_none():
     turn = line("turn", workload="w")
 
     assert [ends_with_stop(turn + end) for end in (b"", b"\n", b"\n{")] == [False, True, False]
+
+
+def ended(workload="w"):
+    return line("ended", workload=workload, end_cost={"steps": 3, "cpu_s": 0.5})
+
+
+STARTED = line("started", workload="w")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param((STARTED, run_line(), ended(), line("done")), id="of a fork"),
+        pytest.param((STARTED, run_line(), line("done"), ended()), id="after the end"),
+    ],
+)
+def test_the_end_of_a_process_follows_its_run(lines):
+    assert talk(*lines).is_done
+
+
+@pytest.mark.parametrize(
+    ("lines", "command"),
+    [
+        pytest.param((STARTED, ended()), Command.MEASURE, id="before the run"),
+        pytest.param((ended(),), Command.MEASURE, id="before its start"),
+        pytest.param((STARTED, run_line(), ended("v")), Command.MEASURE, id="of another workload"),
+        pytest.param((STARTED, line("counted", workload="w"), ended()), Command.COUNT, id="counts"),
+    ],
+)
+def test_the_end_of_a_process_without_a_run_is_refused(lines, command):
+    with pytest.raises(GarbageError, match="out of order"):
+        talk(*lines, command=command)

@@ -10,7 +10,8 @@ from perfledger_runners.children.protocol_parser import TurnMessage
 from perfledger_runners.machine.telemetry import NoTelemetry
 from perfledger_runners.measuring import measured_pair
 from perfledger_runners.measuring.interleaving import stop_point
-from perfledger_runners.measuring.measured_pair import MeasuredPair, NoProgress, PairMeasurement
+from perfledger_runners.measuring.measured_pair import MeasuredPair, PairMeasurement
+from perfledger_runners.measuring.rounds.progress import NoProgress
 
 FINE = """
 @perfledger.workload()

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.process.command_context import CommandContext
+from perfledger.process.forks.process_end import ProcessEnd
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import ChildRequest, Command
@@ -75,6 +76,7 @@ def test_a_workload_has_the_same_number_in_the_fork_of_its_file_as_in_the_reques
         root=tmp_path,
         roots=(),
         recorder=PackageRecorder((), own_folders=(), repository=tmp_path),
+        end=ProcessEnd(tmp_path),
         workloads=("b:one", "b:two"),
     )
 

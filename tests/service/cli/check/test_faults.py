@@ -73,6 +73,7 @@ def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(fa
         *("one at a time", "unseen code", "evasions", "leftover work", "later steps"),
         *("checkouts", "selection", "habits", "own process", "native code", "frameworks"),
         *("mistakes", "shared state", "configuration", "deferred work"),
+        "end of the process",
     }
 
 

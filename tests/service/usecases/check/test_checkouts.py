@@ -9,7 +9,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.measuring.measured_pair import NoProgress
+from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.usecases.check.checkouts import check_out_revisions
 from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
 

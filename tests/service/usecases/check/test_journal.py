@@ -7,8 +7,9 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine, WorkloadSpec
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.measuring.measured_pair import MeasuredPair, NoProgress
+from perfledger_runners.measuring.measured_pair import MeasuredPair
 from perfledger_runners.measuring.pair_journal import JournalError, SavedPair
+from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.checkouts import check_out_revisions
 from perfledger_service.usecases.check.journal import open_check_journal

@@ -8,7 +8,8 @@ import pytest
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import Device, Machine, Side
-from perfledger_runners.measuring.paired_runs import FutileWorkload, PairedRuns
+from perfledger_runners.measuring.paired_runs import PairedRuns
+from perfledger_runners.measuring.rounds.unmeasured import FutileWorkload
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.check.measuring_budget import (

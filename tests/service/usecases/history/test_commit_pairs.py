@@ -11,7 +11,7 @@ from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.environments.build import BuildError
 from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
-from perfledger_runners.measuring.measured_pair import NoProgress
+from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.checkouts import CheckoutFolder, open_checkouts
 from perfledger_service.usecases.check.revisions import RevisionPair, configuration_of

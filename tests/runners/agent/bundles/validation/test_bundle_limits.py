@@ -66,6 +66,10 @@ def counts(number=1, **changes):
     return [known_fields | {"name": str(each)} | changes for each in range(number)]
 
 
+def end_cost(**changes):
+    return {"steps": 1, "cpu_s": 0.5} | changes
+
+
 def packages(number=1, compiled=1, *, size_bytes=1, **changes):
     files = [{"path": name, "size_bytes": size_bytes, "digest": ""} for name in many(compiled)]
     known_fields = {"folder": "/p", "is_own": True, "modules": 1, "digest": "", "compiled": files}
@@ -148,6 +152,8 @@ def workloads(number):
         (EVIDENCE, "empty_step_s", [0.0, None], [-0.5]),
         (EVIDENCE, "paused_cores", [0.0, None], [-0.5]),
         (EVIDENCE, "leftover_s", [0.0, None], [-0.5]),
+        (EVIDENCE, "end_cost", [end_cost(), None], [end_cost(steps=0), end_cost(cpu_s=-0.5)]),
+        (EVIDENCE, "short_end_cost", [end_cost(cpu_s=0.0)], [end_cost(steps=0)]),
         (WORK, "counts", [counts(100)], [counts(101)]),
         (WORK, "counts", [counts(value=0.0), counts(value=3.4e38)], [counts(value=-0.5)]),
         (WORK, "counts", [], [counts(value=3.41e38)]),

@@ -9,7 +9,8 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.records import FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.children.harness import ChildLimits
-from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, FutileWorkload, measure_pairs
+from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, measure_pairs
+from perfledger_runners.measuring.rounds.unmeasured import FutileWorkload
 from tests.suite.without_kernels import WithoutKernels
 
 A, B = "benchmarks.w:a", "benchmarks.w:b"

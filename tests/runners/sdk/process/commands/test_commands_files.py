@@ -150,8 +150,14 @@ def test_a_variable_that_a_framework_reads_first_needs_a_process_without_it(writ
 
 
 @pytest.mark.slow
-def test_exit_functions_of_a_file_run_when_its_workloads_are_done(write, run_child):
-    tops = {name: f"atexit.register(lambda: print('end of {name}', flush=True))" for name in "ab"}
+def test_exit_functions_of_libraries_run_when_the_workloads_of_a_file_are_done(write, run_child):
+    tops = {
+        name: (
+            f"register = \"atexit.register(print, 'end of {name}', flush=True)\"\n"
+            "exec(compile(register, '/library.py', 'exec'))"
+        )
+        for name in "ab"
+    }
     root = write(
         {
             f"benchmarks/{name}.py": file_of_workloads(

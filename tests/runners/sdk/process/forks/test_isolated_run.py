@@ -105,7 +105,7 @@ def test_a_child_ends_as_its_fork_does(measured, lines, status):
 def test_a_fork_runs_its_own_exit_functions_and_the_child_those_of_its_imports(measured):
     text = HEADER + (
         "FOLDER = tempfile.TemporaryDirectory()\n"
-        "atexit.register(lambda: print('end of the child'))\n"
+        "exec(compile(\"atexit.register(print, 'end of the child')\", '/library.py', 'exec'))\n"
         "for name in ('one', 'two'):\n"
         "    def work(name=name):\n"
         "        assert os.path.isdir(FOLDER.name)\n"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from perfledger_runners.measuring.measured_pair import NoProgress
+from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.rendering.check.report_json import report_json
 from perfledger_service.usecases.check import child_requests
 from perfledger_service.usecases.check.check import check

@@ -1,0 +1,133 @@
+"""Measures what a process does for its workload after the last step, until it ends."""
+
+import atexit
+import gc
+import math
+import os
+import sys
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.measuring.core_use import process_cpu_s
+from perfledger.protocol import MessageType
+
+OBSTACLE = "its imports have functions or finalizers for the end of a process"
+
+Send = Callable[[MessageType, Mapping[str, object]], object]
+
+
+@dataclass(slots=True)
+class ProcessEnd:
+    """The CPU time of a process after its steps: teardowns, exit functions and finalizers.
+
+    A step may leave them work, which is no gain. Finalizers are those of classes below `root`, the
+    checkout: a process of the harness frees no other object.
+    """
+
+    root: Path
+    workload: str = ""  # the one that was measured; "" without one
+    steps: int = 0  # calls of its step
+    _cpu_s: float = 0.0
+    _registered: int = 0  # exit functions of the checkout's code
+
+    def watch(self) -> None:
+        """Count the exit functions that the checkout's code registers from now on."""
+        register = atexit.register
+
+        def count_and_register(
+            function: Callable[..., object], /, *args: object, **options: object
+        ) -> object:
+            self._registered += self._is_own(sys._getframe(1).f_code.co_filename)
+            return register(function, *args, **options)
+
+        setattr(atexit, "register", count_and_register)  # noqa: B010 - a module's function
+
+    def obstacle(self) -> str:
+        """Return why forks of this process would not end as a process does, "" if they would.
+
+        A fork must not run what its parent registered, such as removing a folder: the next fork
+        needs it.
+        """
+        is_own = self._registered or any(self._finalize_functions()) or any(self._finalizers())
+        return OBSTACLE if is_own else ""
+
+    def begin(self, workload: str, *, steps: int) -> None:
+        """Note the workload whose steps have ended, and how often its step ran."""
+        self.workload, self.steps = workload, steps
+
+    @contextmanager
+    def teardowns(self) -> Generator[ExitStack]:
+        """Collect the teardowns of a workload, and add their time when they are called at last."""
+        stack = ExitStack()
+        try:
+            yield stack
+        finally:
+            self.close(stack)
+
+    def close(self, teardowns: ExitStack) -> None:
+        """Call the teardowns so far, and add their time."""
+        with self.stopwatch():
+            teardowns.close()
+
+    @contextmanager
+    def stopwatch(self) -> Generator[None]:
+        """Add the CPU time of what is done inside."""
+        began_s = process_cpu_s()
+        try:
+            yield
+        finally:
+            used_s = process_cpu_s() - began_s
+            # Of a child that ends unnoticed the time is lost, and the sum falls.
+            self._cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
+
+    def finish(self, send: Send) -> None:
+        """Run the exit functions and the finalizers of a measured process, and send their time."""
+        if not self.workload:
+            return
+        with self.stopwatch():
+            atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - see `leave`
+            for finalizer in [*self._finalizers()]:
+                with suppress(BaseException):  # a boundary, as where Python calls it
+                    finalizer()
+        if math.isfinite(self._cpu_s):
+            with suppress(OSError):  # the user's code may have closed every descriptor
+                cost = {"steps": self.steps, "cpu_s": self._cpu_s}
+                send(MessageType.ENDED, {"workload": self.workload, "end_cost": cost})
+
+    def _is_own(self, file: str) -> bool:
+        return file.startswith(f"{self.root}{os.sep}")
+
+    def _has_own_code(self, function: object) -> bool:
+        code = getattr(function, "__code__", None)
+        return self._is_own(getattr(code, "co_filename", ""))
+
+    def _finalize_functions(self) -> Iterator[object]:
+        """Yield the checkout's functions that `weakref.finalize` calls at exit."""
+        entries = getattr(weakref.finalize, "_registry", {})
+        for each in tuple(entries.values()):
+            if each.atexit and self._has_own_code(each.func):
+                yield each.func
+
+    def _finalizers(self) -> Iterator[Callable[[], object]]:
+        """Yield the finalizers of all objects whose class has one in the checkout."""
+        if not any(self._has_own_code(vars(each).get("__del__")) for each in _classes()):
+            return
+        for each in gc.get_objects():
+            finalizer = getattr(type(each), "__del__", None)
+            if finalizer is not None and self._has_own_code(finalizer):
+                yield finalizer.__get__(each)
+
+
+def _classes() -> Iterator[type]:
+    """Yield all classes, in any order."""
+    ids: set[int] = set()  # a metaclass may refuse to be hashed
+    waiting: list[type] = [object]
+    while waiting:
+        for each in type.__subclasses__(waiting.pop()):
+            if id(each) not in ids:
+                ids.add(id(each))
+                waiting.append(each)
+                yield each

@@ -1,0 +1,58 @@
+"""Tests when head is doubted because its steps leave work to the end of their process."""
+
+import pytest
+
+from perfledger.records import Side
+from perfledger.step_evidence import EndCost, StepEvidence
+from perfledger_baselines.judging.judge import judgement_of
+from perfledger_baselines.judging.leftover_work import end_cost_doubt
+from perfledger_baselines.judging.work_evidence import pairs_of_workloads
+from tests.baselines.judging.test_leftover_work import with_steps
+
+
+def ending(cpu_s, short_s=None, *, steps=100):
+    """Return evidence of a process that did so much at its end, and after ten steps so much."""
+    return StepEvidence(
+        end_cost=EndCost(steps=steps, cpu_s=cpu_s),
+        short_end_cost=None if short_s is None else EndCost(steps=10, cpu_s=short_s),
+    )
+
+
+LEFT = "of its work is done after the last step"
+UNCLEAR = "it is not known whether its steps leave that: raise the budget"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "doubt"),
+    [
+        pytest.param(ending(0.0, 0.0), ending(50.0, 5.0), f"33 % {LEFT}", id="each step leaves it"),
+        pytest.param(ending(0.0, 0.0), ending(50.0, 50.0), "", id="a fixed size"),
+        pytest.param(ending(0.0, 0.0), ending(50.0, 30.0), "", id="most is of a fixed size"),
+        pytest.param(ending(50.0, 5.0), ending(54.0, 5.4), "", id="base leaves as much"),
+        pytest.param(ending(50.0, 5.0), ending(125.0, 5.0, steps=250), "", id="more steps"),
+        pytest.param(ending(0.0, 0.0), ending(4.0, 0.4), "", id="less than a twentieth"),
+        pytest.param(ending(0.0), ending(50.0), UNCLEAR, id="without few steps"),
+        pytest.param(ending(0.0), ending(4.0), "", id="little, without few steps"),
+        pytest.param(ending(0.0, 0.0), ending(50.0, 5.0, steps=10), UNCLEAR, id="no more steps"),
+        pytest.param(StepEvidence(), ending(50.0, 5.0), "", id="base is unknown"),
+        pytest.param(ending(0.0, 0.0), StepEvidence(), "", id="head is unknown"),
+    ],
+)
+def test_a_head_is_doubted_if_its_steps_leave_work_to_the_end_of_their_process(
+    checked, base, head, doubt
+):
+    bundle = with_steps(checked(base=base, head=head), Side.HEAD, 1.0)
+
+    reason = end_cost_doubt(pairs_of_workloads(bundle)["m:f"])
+
+    assert doubt in reason
+    assert bool(reason) is bool(doubt)
+
+
+def test_work_that_is_left_to_the_end_of_a_process_is_no_gain(checked):
+    (failure,) = judgement_of(checked(ratio=0.67, base=ending(0, 0), head=ending(20, 2))).failures
+
+    assert failure.detail.startswith(
+        "cannot tell whether head still does the work: it is 33 % faster, and "
+    )
+    assert LEFT in failure.detail

@@ -1,0 +1,134 @@
+"""What real children do after their steps: teardowns, exit functions and finalizers."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from perfledger.process.forks.process_end import OBSTACLE, ProcessEnd
+from perfledger.protocol import Command, MessageType
+
+WORK = """
+import atexit, gc, time, weakref, perfledger
+late = []
+def work(rounds=400_000):
+    began = time.process_time()
+    while time.process_time() < began + 0.02:
+        pass
+class Late:
+    __del__ = work
+def finish(step=None):
+    for each in late:
+        work()
+"""
+AT_EXIT = "    atexit.register(finish)\n"
+
+
+def workload(step: str, *, before: str = "", set_up: str = "", arguments: str = "") -> str:
+    """Return a workload whose step has this expression."""
+    return (
+        f"{WORK}{before}\n@perfledger.workload({arguments})\n"
+        f"def steps():\n{set_up}    return lambda: {step}\n"
+    )
+
+
+@pytest.fixture
+def end_cost(write, run_child):
+    def end_cost_of(text: str, **changes):
+        answer = run_child(write({"benchmarks/b.py": text}), Command.MEASURE, **changes)
+        return answer.of("ended")[-1]["end_cost"]
+
+    return end_cost_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(workload("late.append(1)", set_up=AT_EXIT), id="an exit function"),
+        pytest.param(
+            workload("late.append(1)", arguments="teardown=finish, set_ups=2"), id="teardowns"
+        ),
+        pytest.param(workload("late.append(Late())"), id="finalizers"),
+        pytest.param(
+            workload("late.append(set()) or weakref.finalize(late[-1], work) and None"),
+            id="weakref.finalize",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_forking", [True, False])
+@pytest.mark.slow
+def test_what_steps_leave_to_the_end_of_their_process_is_counted(end_cost, text, is_forking):
+    cost = end_cost(text, is_forking=is_forking)
+
+    assert cost["steps"] >= 3
+    assert cost["cpu_s"] >= 0.02 * (cost["steps"] - 1)
+
+
+@pytest.mark.slow
+def test_a_process_whose_steps_leave_nothing_does_hardly_anything_at_its_end(end_cost):
+    assert end_cost(workload("sum(range(10))"), is_forking=True)["cpu_s"] < 0.02
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("atexit.register(finish)", id="an exit function"),
+        pytest.param("kept = Late()", id="an object with a finalizer"),
+        pytest.param("kept = set(); weakref.finalize(kept, work)", id="weakref.finalize"),
+    ],
+)
+@pytest.mark.slow
+def test_a_process_does_not_fork_after_imports_with_functions_for_its_end(write, run_child, before):
+    text = workload("late.append(1)", before=before)
+    answer = run_child(write({"benchmarks/b.py": text}), Command.MEASURE, is_forking=True)
+
+    (refusal,) = answer.of("no_fork")
+    assert refusal["reason"] == OBSTACLE
+
+
+@pytest.mark.slow
+def test_exit_functions_of_libraries_keep_no_process_from_forking(write, run_child):
+    text = workload("None", before="import tempfile; folder = tempfile.TemporaryDirectory()")
+    answer = run_child(write({"benchmarks/b.py": text}), Command.MEASURE, is_forking=True)
+
+    assert len(answer.of("run")) == 1
+
+
+def test_without_a_measured_workload_nothing_is_run_and_sent(tmp_path):
+    ProcessEnd(tmp_path).finish(lambda *_: pytest.fail("nothing was measured"))
+
+
+def script(monkeypatch, cpu_s):
+    """Script the processor's clock, and leave this process its exit functions."""
+    module = "perfledger.process.forks.process_end"
+    monkeypatch.setattr(f"{module}.atexit", SimpleNamespace(_run_exitfuncs=int))
+    monkeypatch.setattr(f"{module}.process_cpu_s", cpu_s)
+
+
+def test_a_time_that_is_not_known_is_not_sent(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "perfledger.process.forks.process_end.atexit", SimpleNamespace(_run_exitfuncs=int)
+    )
+    monkeypatch.setattr("perfledger.process.forks.process_end.process_cpu_s", lambda: float("nan"))
+    end = ProcessEnd(tmp_path)
+    end.begin("w", steps=3)
+
+    end.finish(lambda *_: pytest.fail("its time is unknown"))
+
+
+def test_the_times_of_all_teardowns_are_added(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "perfledger.process.forks.process_end.atexit", SimpleNamespace(_run_exitfuncs=int)
+    )
+    times = iter((1.0, 1.5, 2.0, 1.75, 3.0, 3.25))  # a child whose time is lost counts as nothing
+    monkeypatch.setattr("perfledger.process.forks.process_end.process_cpu_s", lambda: next(times))
+    end, sent = ProcessEnd(tmp_path), []
+
+    with end.teardowns() as teardowns:
+        teardowns.callback(time.time)
+    end.close(teardowns)
+    end.begin("w", steps=3)
+    end.finish(lambda event, fields: sent.append((event, fields)))
+
+    fields = {"workload": "w", "end_cost": {"steps": 3, "cpu_s": 0.75}}
+    assert sent == [(MessageType.ENDED, fields)]
