@@ -52,11 +52,12 @@ def devices_needed(
     resampled_logs = (
         resampled_log(jobs, seed=seed) for seed in range(logs if days_of(jobs) >= MIN_DAYS else 0)
     )
-    # Where most days have no job, a log of drawn days may have none.
+    # Where most days have no job, a log of drawn days may have none, and needs no device.
     sizes = [
         _nodes_needed(each, shape, policy, target, first=nodes)
-        for each in resampled_logs
         if ((each.run_ms >= 0) & (each.devices > 0)).any()
+        else 0
+        for each in resampled_logs
     ]
     node_counts = [each for each in sizes if each is not None]
     return DevicesNeeded(

@@ -77,17 +77,17 @@ def sustained_devices(jobs: JobTable) -> int | None:
 def recorded_devices(jobs: JobTable, *, stated: int | None, replayed: int) -> int:
     """Return the devices that a log was recorded on, the denominator of its share in use.
 
-    They are those that the log states, else those of its replay, but never fewer than the log shows
-    in use for long.
+    They are those that the log states, unless its jobs hold more of them on average. Else they are
+    those of its replay, but never fewer than the log shows in use for long.
     """
+    if stated is not None and _mean_in_use(jobs) <= stated:
+        return stated
     return max(replayed if stated is None else stated, sustained_devices(jobs) or 0)
 
 
 def mean_devices(jobs: JobTable) -> int:
     """Return the mean number of devices that the log shows in use until the last submission."""
-    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0))
-    until_ms = max(int(jobs.submit_ms[-1]), 1)
-    return ceil(busy_milli_ms(started_jobs, until_ms=until_ms) / (WHOLE_DEVICE * until_ms))
+    return ceil(_mean_in_use(jobs))
 
 
 def busy_milli_ms(jobs: JobTable, *, until_ms: int) -> int:
@@ -112,6 +112,12 @@ def unlimited_peak(jobs: JobTable) -> int:
 def days_of(jobs: JobTable) -> int:
     """Return the number of days from the first to the last submission."""
     return int(jobs.submit_ms[-1]) // MS_PER_DAY + 1
+
+
+def _mean_in_use(jobs: JobTable) -> float:
+    started_jobs = jobs.take((jobs.wait_ms >= 0) & (jobs.run_ms > 0))
+    until_ms = max(int(jobs.submit_ms[-1]), 1)
+    return busy_milli_ms(started_jobs, until_ms=until_ms) / (WHOLE_DEVICE * until_ms)
 
 
 def _recorded_levels(jobs: JobTable) -> tuple[IntArray, IntArray]:

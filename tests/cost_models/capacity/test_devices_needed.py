@@ -79,6 +79,16 @@ def test_a_short_log_has_no_interval_and_gangs_come_in_nodes():
     assert (needed.devices, needed.low, needed.high, needed.logs) == (12, None, None, 0)
 
 
+def test_a_drawn_log_without_jobs_needs_no_device():
+    """Two of ninety days have jobs: left out, such logs would hide how little may come."""
+    day = 86_400.0
+    rows = [(0.0, 100.0), (89 * day, 100.0)]
+
+    needed = devices_needed(log_of(rows, devices=8), NodeShape(8), FIFO, TARGET)
+
+    assert (needed.devices, needed.low, needed.logs) == (8, 0, 20)
+
+
 def test_many_random_jobs_need_a_known_number_of_devices():
     rows = random_jobs(300, seed=2)
 
@@ -87,17 +97,3 @@ def test_many_random_jobs_need_a_known_number_of_devices():
     assert needed.devices is not None
     assert share_within(rows, needed.devices, 600.0) >= 0.9
     assert share_within(rows, needed.devices - 1, 600.0) < 0.9
-
-
-def test_days_without_a_job_give_no_resampled_log_to_replay():
-    rows = [(0.0, 100.0), (0.0, 100.0), (30 * 86_400.0, 100.0)]
-
-    target = WaitTarget(wait_s=50.0, share=0.9)
-
-    needed = devices_needed(log_of(rows), NodeShape(None), FIFO, target)
-
-    assert needed.devices == 2
-    assert needed.low is not None
-    assert needed.high is not None
-    assert 0 < needed.low <= needed.devices <= needed.high
-    assert 0 < needed.logs < 20

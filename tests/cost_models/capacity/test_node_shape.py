@@ -48,6 +48,15 @@ def test_a_log_was_recorded_on_no_fewer_devices_than_it_shows_in_use():
     assert recorded_devices(unknown, stated=None, replayed=8) == 8
 
 
+def test_the_devices_that_a_log_states_count_although_its_jobs_hold_more_for_a_while():
+    """As in public logs with wrong sizes: their archive's shares in use are of the stated ones."""
+    jobs = jobs_of((0, 100, 12, 0), (900, 100, 4, 0), (1000, 100, 8, 0))
+
+    assert sustained_devices(jobs) == 12
+    assert recorded_devices(jobs, stated=8, replayed=16) == 8
+    assert recorded_devices(jobs, stated=1, replayed=16) == 12
+
+
 def test_a_moment_in_which_jobs_overlap_is_no_use_for_long():
     """The first job is logged to end a second after the next one got its devices."""
     overlap = jobs_of((0, 2001, 8, 0), (0, 2000, 8, 2000))

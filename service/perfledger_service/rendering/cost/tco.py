@@ -133,7 +133,7 @@ def title_of_owning(view: OwningView) -> str:
     terms = view.terms
     words = [f"{view.label}, with {number_format.margin(view.use)} of the paid hours allocated"]
     if terms.availability < 1:
-        words.append(f"of the {number_format.share(terms.availability)} that it is up")
+        words.append(f"of the {number_format.margin(terms.availability)} that it is up")
     if terms.site is ServerSite.FACILITY:
         words.append("in your own facility")
     if not terms.has_support:
@@ -156,10 +156,10 @@ def reconciliation_sentence(view: OwningView) -> str:
     total = sum(likely for _, _, likely, _ in view.parts)
     availability = view.terms.availability
     hours = view.accelerators * HOURS_PER_YEAR * availability * view.use
-    up = f" · {number_format.share(availability)} up" if availability < 1 else ""
+    up = f" · {number_format.margin(availability)} up" if availability < 1 else ""
     text = (
         f"The most likely {integer(total)} USD a year / {integer(hours)} useful hours "
-        f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.share(view.use)}) = "
+        f"({view.accelerators} · {HOURS_PER_YEAR:,} h{up} · {number_format.margin(view.use)}) = "
         f"{usd_text(view.hour.mode_usd)} USD an hour"
     )
     difference = view.hour.p50_usd / view.hour.mode_usd - 1

@@ -31,8 +31,8 @@ def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_wait
     peak, stated, recorded = plan.peak_devices or 0, plan.stated_devices, plan.recorded_devices
     if stated is not None and recorded > stated:
         return (
-            f"The log's header states {quantity(stated, 'device')}, but {recorded:,} are in use "
-            "for long periods: check its sizes and times."
+            f"The log's header states {quantity(stated, 'device')}, but on average more are in use:"
+            f" its share in use is relative to {recorded:,}. Check its sizes and times."
         )
     if stated not in {None, plan.devices}:
         fact = f"The log's header states {quantity(recorded, 'device')}, not"
@@ -42,7 +42,10 @@ def recorded_devices_sentence(plan: LogQueuePlan | PolicyComparison, *, has_wait
         return ""
     is_other_share = has_waits and recorded != plan.devices
     share = f": its share in use is relative to {recorded:,}" if is_other_share else ""
-    return f"{fact} the {plan.devices:,} of the replay{share}."
+    over = ""
+    if stated is not None and peak > stated:
+        over = f" At one moment its jobs hold {peak:,}, so some of its sizes or times are wrong."
+    return f"{fact} the {plan.devices:,} of the replay{share}.{over}"
 
 
 def cut_sentence(count: int) -> str:

@@ -270,4 +270,6 @@ def _nodes(plan: LogQueuePlan) -> str:
 
 
 def _target(target: WaitTarget) -> str:
-    return f"{number_format.share(target.share)} of the jobs wait at most {duration(target.wait_s)}"
+    return (
+        f"{number_format.margin(target.share)} of the jobs wait at most {duration(target.wait_s)}"
+    )

@@ -31,7 +31,7 @@ def _sentences(plan: QueuePlan) -> Iterator[str]:
     else:
         yield from _waits(plan)
     if plan.target is not None and plan.devices_needed is not None:
-        share = number_format.share(plan.target.share)
+        share = number_format.margin(plan.target.share)
         target = f"{share} wait at most {duration(plan.target.wait_s)}"
         yield f"{plan.devices_needed:,} devices are enough: {target}."
 

@@ -35,7 +35,7 @@ def wait_sentence(waits: RecordedWaits | UnknownFigure, quarter: str) -> str:
         return f"{waiting}. The plan states no objective for waits.{unknown}"
     verdict = "met" if waits.is_met else "not met"
     return (
-        f"{waiting}. The objective, {number_format.share(waits.objective_share)} within "
+        f"{waiting}. The objective, {number_format.margin(waits.objective_share)} within "
         f"{duration(waits.objective_s)}, was {verdict}: {number_format.share(overall.met_share)} "
         f"were.{unknown}"
     )

@@ -176,6 +176,9 @@ def accelerator_options(
     for price in _newest_prices(books.sheet, accelerator):
         if not is_price_named(price, request.option_names):
             continue
+        if reason := _expiry_of_block(price, request.today):
+            unknown.append(f"{_name(price)}: {reason}")
+            continue
         try:
             options.append(_rented_option(books, price, request))
         except (PurchaseError, PriceMissingError) as error:
@@ -203,6 +206,22 @@ def accelerator_options(
         owner=servers[0] if servers else None,
         options=_with_superseded(options, request.today),
         unknown=tuple(unknown),
+    )
+
+
+def _expiry_of_block(price: Price, today: date) -> str:
+    """Return why a capacity block can no longer be had at its price; "" if it may be.
+
+    Blocks are repriced within a quarter, and a list that states one price says nothing of today's.
+    An organisation's own price, or its contract's, stays valid.
+    """
+    days = (today - price.as_of).days
+    is_block = price.pricing_model is PricingModel.CAPACITY_BLOCK
+    if not is_block or days <= MAX_STALE_DAYS or price.layer is PriceLayer.OVERRIDE:
+        return ""
+    return (
+        f"its price of {price.as_of} is {integer(days)} days old, and blocks are repriced within a "
+        "quarter"
     )
 
 

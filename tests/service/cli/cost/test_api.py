@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.errors import NotFoundError, UsageError
 
 PRICE = ("--input-usd", "1", "--output-usd", "1")
@@ -52,9 +53,14 @@ def test_what_cannot_be_compared_is_refused(run, words, error):
         run("cost", "api", *words)
 
 
-def test_an_option_that_its_age_keeps_from_the_answer_is_named(run):
-    text = " ".join(run("cost", "api", *PRICE).split())
+def test_an_option_that_its_age_keeps_from_the_answer_is_named(run, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    row = "mine,h8,us,H100-80GB,8,on_demand,,24,3,2025-11-01,2025-11-01,high,a list,"
+    sheet.write_text(f"{packaged_text().splitlines()[0]}\n{row}\n")
+
+    words = (*PRICE, "--at", "on-prem,p5,h8", "--prices", str(sheet))
+    text = " ".join(run("cost", "api", *words).split())
 
     assert "cost less than the API: one H100-80GB" in text
-    old = "Over 180 days old, and so not ranked beside younger prices: "
-    assert f"{old}aws:p5.48xlarge/capacity_block/prepaid." in text
+    assert "Over 180 days old, and so not ranked beside younger prices: mine:h8/on_demand." in text
+    assert "Unknown: aws:p5.48xlarge/capacity_block/prepaid: its price of 2024-12-31 is" in text

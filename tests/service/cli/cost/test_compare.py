@@ -173,15 +173,15 @@ def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run)
 
 def test_a_job_that_does_not_fit_into_a_days_block_pays_for_two(run):
     def usd(hours):
-        words = ("--accelerator", "A100-40GB", "--job-hours", hours, "--format", "json")
+        words = ("--job-hours", hours, "--format", "json")
         return next(
             float(option["p50_usd"])
             for option in json.loads(run("cost", "compare", *words))["options"]
-            if option["name"] == "aws:p4d.24xlarge/capacity_block/prepaid"
+            if option["name"] == "aws:p5.48xlarge/capacity_block/prepaid_24h"
         )
 
-    assert usd(23.5) == pytest.approx(14.75 / 8 * 24 / 23.5, rel=1e-5)
-    assert usd(24) == pytest.approx(14.75 / 8 * 2)
+    assert usd(23.5) == pytest.approx(41.53 / 8 * 24 / 23.5, rel=1e-5)
+    assert usd(24) == pytest.approx(41.53 / 8 * 2)
 
 
 @pytest.mark.slow(ci_only=True)

@@ -28,7 +28,7 @@ def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
     text = " ".join(run("queue", *words).split())
 
     assert "20 busy of 24" in text
-    assert "devices are enough: 95.0 % wait at most 5 min" in text
+    assert "devices are enough: 95 % wait at most 5 min" in text
 
 
 def test_a_large_queue_is_shown_in_whole_devices(run):

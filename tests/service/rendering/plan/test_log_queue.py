@@ -79,8 +79,18 @@ def test_another_number_of_devices_that_is_enough_has_a_row_of_its_own(plan):
             24,
             24,
             (
-                "The log's header states 8 devices, but 24 are in use for long periods: check its "
-                "sizes and times."
+                "The log's header states 8 devices, but on average more are in use: its share in "
+                "use is relative to 24. Check its sizes and times."
+            ),
+        ),
+        (
+            20,
+            20,
+            20,
+            (
+                "The log's header states 20 devices, not the 16 of the replay: its share in use is "
+                "relative to 20. At one moment its jobs hold 28, so some of its sizes or times are "
+                "wrong."
             ),
         ),
     ],
@@ -108,7 +118,7 @@ def test_a_log_without_waits_has_no_share_in_use(plan):
 
 def test_the_sentence_names_devices_nodes_target_and_policy(plan):
     assert plain_text(needed_sentence(plan)).startswith(
-        "16 devices (2 nodes of 8) are enough: 90.0 % of the jobs wait at most 1 min in the "
+        "16 devices (2 nodes of 8) are enough: 90 % of the jobs wait at most 1 min in the "
         "replay with fifo"
     )
 
@@ -140,5 +150,5 @@ def test_every_sentence_of_a_formula_is_labelled():
     unstable = list(formula_sentences(queue_plan(arrivals, devices=2)))
 
     assert all(line.startswith("Formula for random arrivals (M/M/c)") for line in stable + unstable)
-    assert "devices, 90.0 % of the jobs wait at most 1 min" in plain_text(stable[1])
+    assert "devices, 90 % of the jobs wait at most 1 min" in plain_text(stable[1])
     assert "grows without limit" in unstable[0]

@@ -67,7 +67,7 @@ def test_an_objective_is_met_or_not(recorded, met, verdict):
     sentence = wait_sentence(aimed, "2026Q3").replace("\xa0", " ")
     rows = wait_rows(aimed)
 
-    assert sentence.endswith(f"The objective, 90.0 % within 1 h, was {verdict} were.")
+    assert sentence.endswith(f"The objective, 90 % within 1 h, was {verdict} were.")
     assert rows is not None
     assert rows[-1]["met"].replace("\xa0", " ") == verdict.removeprefix("not ").removeprefix(
         "met: "

@@ -95,9 +95,20 @@ def test_a_price_of_half_a_year_ago_never_ranks_beside_younger_ones(options, tmp
 
     blocks = {name: each for name, each in found_options.items() if "capacity_block" in name}
     chances = {name: each["chance_cheapest"] for name, each in blocks.items()}
-    assert chances["aws:p5.48xlarge/capacity_block/prepaid"] is None  # as of 2024-12-31
     assert chances["aws:p5.48xlarge/capacity_block/prepaid_24h"] == 0
     assert chances["mine:p5.48xlarge/capacity_block/prepaid"] == 1  # an own price stays valid
+
+
+def test_a_block_of_a_price_of_half_a_year_ago_is_no_option():
+    """Blocks are repriced within a quarter: one at a price of 2024 cannot be bought."""
+    words = ["cost", "compare", "--accelerator", "A100-40GB", "--at", "p4d", "--json", "--all"]
+
+    document = json.loads(CliRunner().invoke(app, words).stdout)
+
+    assert not any("capacity_block" in option["name"] for option in document["options"])
+    (block,) = (words for words in document["unknown"] if "capacity_block" in words)
+    assert block.startswith("aws:p4d.24xlarge/capacity_block/prepaid: its price of 2024-12-31 is ")
+    assert block.endswith(" days old, and blocks are repriced within a quarter")
 
 
 def test_old_prices_rank_where_there_are_no_younger_ones(tmp_path):
