@@ -32,7 +32,7 @@ def hours_of_workload(
     several workloads and has no weights, or no weight for this one, and if another entry is its
     copy or may have the same hours.
     """
-    _check_counted_once(use, workload, uses)
+    check_counted_once(use, workload, uses)
     if not use.weights and registered is None and use.workload != workload:
         msg = (
             f"the fleet entry {use.workload!r} has {integer(use.device_hours_per_year)} hours for "
@@ -68,7 +68,7 @@ def hours_of_workload(
     )
 
 
-def _check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) -> None:
+def check_counted_once(use: FleetUse, workload: str, uses: Sequence[FleetUse]) -> None:
     """Raise FleetSplitError for a pattern beside another entry of the same devices.
 
     Whether the hours of a pattern contain those of the workload's own entry is unknown, unless the

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
-from perfledger.bundle import PricingConfig
+from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import exact, integer
 from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
@@ -20,6 +20,7 @@ from perfledger_cost_models.billing.showback import (
 )
 from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
 from perfledger_cost_models.change_price.fleet_entry import MeasuredChange
+from perfledger_cost_models.change_price.fleet_weights import FleetSplitError, check_counted_once
 from perfledger_cost_models.change_price.price import NO_TRANSFERS, price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.price_feeds.rows import known_instances
@@ -40,10 +41,15 @@ from perfledger_cost_models.review.document import (
     UnknownFigure,
     WorkloadHours,
 )
-from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
+from perfledger_cost_models.review.measured_changes import (
+    LandedChange,
+    QuarterRecords,
+    RepositoryFleet,
+)
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_cost_models.tco.hourly_rates import rate_of
 
+_WILDCARDS = frozenset("*?")  # of the patterns that workload_pattern matches
 NO_BILL = "there is no bill"
 BILL_REMEDY = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.4, CSV or Parquet"
 
@@ -79,9 +85,11 @@ def demand_hours(
                 basis="measured",
                 as_of=bill.end.date(),
             )
+    fleets = () if records is None else records.fleets
     uses = [
         use
-        for use in (() if records is None else records.fleet)
+        for fleet in fleets
+        for use in _entries_counted_once(fleet)
         if _accelerator_at(use.where, sheet) == demand.accelerator
     ]
     if not uses:
@@ -99,6 +107,23 @@ def demand_hours(
         high=to_decimal(sum(highs)),
         source=f"{len(uses)} [[fleet]] entries of the configuration, in the newest bundles",
     )
+
+
+def _entries_counted_once(fleet: RepositoryFleet) -> tuple[FleetUse, ...]:
+    """Return a repository's entries; raise ProcurementPlanError if two may have the same hours."""
+    single = {each.workload for each in fleet.entries if not _WILDCARDS & set(each.workload)}
+    try:
+        for use in fleet.entries:
+            copies = [each for each in fleet.entries if each.workload == use.workload]
+            check_counted_once(use, use.workload, copies)
+        for workload in sorted({*single, *fleet.registered}):
+            uses = [each for each in fleet.entries if is_match(each.workload, workload)]
+            for use in uses:
+                check_counted_once(use, workload, uses)
+    except FleetSplitError as error:
+        msg = f"the hours needed are unknown: {error}"
+        raise ProcurementPlanError(msg) from error
+    return fleet.entries
 
 
 def hours_kind(demand: PlannedDemand, bill: Bill | None, shares: HourShares) -> HoursKind:
@@ -177,8 +202,10 @@ def workload_hours(
             reason=f"no bundle of {records.origin} declares fleet hours",
             remedy="[[fleet]] in perfledger.toml, before the next check",
         )
+    uses = [(one.repository, use) for one in records.fleets for use in one.entries]
     return tuple(
         WorkloadHours(
+            repository=repository,
             workload=use.workload,
             team=next((one.name for one in teams if _owns(one, use.workload)), ""),
             where=use.where,
@@ -187,7 +214,7 @@ def workload_hours(
             high=use.high,
             source=use.source,
         )
-        for use in sorted(records.fleet, key=lambda use: -use.device_hours_per_year)
+        for repository, use in sorted(uses, key=lambda pair: -pair[1].device_hours_per_year)
     )
 
 
@@ -197,7 +224,10 @@ def changes_of(
     *,
     transfers: DeviceTransfers = NO_TRANSFERS,
 ) -> tuple[LandedChangePrice, ...] | UnknownFigure:
-    """Return the landed changes of code speed, priced per year on the fleet, newest first."""
+    """Return the landed changes of code speed, priced per year, newest first.
+
+    A change is priced on the fleet entries of its own repository.
+    """
     name = "code-speed changes that landed"
     if isinstance(records, UnknownFigure):
         return UnknownFigure(name=name, reason=records.reason, remedy=records.remedy)
@@ -210,20 +240,14 @@ def changes_of(
             remedy="run perfledger check --upload-url on pushes to the default branch; perfledger "
             "server reorder attests earlier commits",
         )
+    newest_first = sorted(
+        records.landed_changes, key=lambda one: (one.day, one.workload), reverse=True
+    )
     return tuple(
         LandedChangePrice(
-            change=one,
-            prices=price_changes(
-                (_measured_change(one),),
-                pricing=PricingConfig(fleet=records.fleet),
-                sheet=sheet,
-                registered=records.registered,
-                transfers=transfers,
-            ).prices,
+            change=one, prices=_prices(one, records.fleet_of(one.repository), sheet, transfers)
         )
-        for one in sorted(
-            records.landed_changes, key=lambda one: (one.day, one.workload), reverse=True
-        )
+        for one in newest_first
     )
 
 
@@ -262,6 +286,18 @@ def allocation_of(
     if use is not None:
         return allocation_by_use(bill_to_allocate(bill), use, bill_days(bill), quotas=entitled)
     return allocation_by_bill(bill, quotas=entitled)
+
+
+def _prices(
+    landed: LandedChange, fleet: RepositoryFleet, sheet: PriceSheet, transfers: DeviceTransfers
+) -> tuple[ChangePrice, ...]:
+    return price_changes(
+        (_measured_change(landed),),
+        pricing=PricingConfig(fleet=fleet.entries),
+        sheet=sheet,
+        registered=fleet.registered,
+        transfers=transfers,
+    ).prices
 
 
 def _measured_change(landed: LandedChange) -> MeasuredChange:

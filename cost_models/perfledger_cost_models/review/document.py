@@ -72,6 +72,7 @@ class TeamHours:
 class WorkloadHours:
     """Device-hours a year of a workload by the configuration, and its team."""
 
+    repository: str
     workload: str
     team: str  # "" if no team of the plan has it
     where: str

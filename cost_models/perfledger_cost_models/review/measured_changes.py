@@ -20,6 +20,7 @@ from perfledger_cost_models.projection.projection import (
 class MeasuredSpeed:
     """The last measured speed of a default-branch workload on one kind of device."""
 
+    repository: str
     workload: str
     unit: str
     device: str  # its own name
@@ -34,6 +35,7 @@ class MeasuredSpeed:
 class ProjectedSpeed:
     """The projected speed of a workload on a device that it was not measured on."""
 
+    repository: str
     workload: str
     unit: str
     source: str  # the device that it was measured on, as on the price sheet
@@ -48,6 +50,7 @@ class ProjectedSpeed:
 class LandedChange:
     """A change of step time that a check of the default branch detected."""
 
+    repository: str
     workload: str
     commit: str
     subject: str
@@ -56,6 +59,18 @@ class LandedChange:
     accelerator: str | None
     change: tuple[float, float, float]  # low, middle, high: head / base - 1
     origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryFleet:
+    """The hours that a repository's newest configuration declares for its own workloads.
+
+    Another repository may have a workload of the same id, which has none of these hours.
+    """
+
+    repository: str
+    entries: tuple[FleetUse, ...]
+    registered: tuple[str, ...]  # all workloads of its newest check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,18 +86,29 @@ class QuarterRecords:
     pull_request_checks: int = 0  # their heads may or may not have landed
     branch_checks: int = 0
     unattested_checks: int = 0  # only their bundles say that their commits are on the branch
-    fleet: tuple[FleetUse, ...] = ()  # as the newest configuration of each repository declares it
-    registered: tuple[str, ...] = ()  # all workloads of the newest check of each repository
+    fleets: tuple[RepositoryFleet, ...] = ()  # one of each repository
+
+    @property
+    def fleet(self) -> tuple[FleetUse, ...]:
+        """Return the entries of all repositories."""
+        return tuple(use for one in self.fleets for use in one.entries)
+
+    def fleet_of(self, repository: str) -> RepositoryFleet:
+        """Return the fleet of a repository, an empty one if it declares none."""
+        return next(
+            (one for one in self.fleets if one.repository == repository),
+            RepositoryFleet(repository=repository, entries=(), registered=()),
+        )
 
 
 def measured_ratios(
     speeds: Sequence[MeasuredSpeed], *, accelerator: str
 ) -> tuple[tuple[str, str, Decimal], ...]:
     """Return (accelerator, workload, hours per hour of `accelerator`) of workloads run on both."""
-    here = {one.workload: one for one in speeds if one.accelerator == accelerator}
+    here = {(one.repository, one.workload): one for one in speeds if one.accelerator == accelerator}
     ratios: list[tuple[str, str, Decimal]] = []
     for one in speeds:
-        here_speed = here.get(one.workload)
+        here_speed = here.get((one.repository, one.workload))
         if here_speed is None or one.accelerator in {None, accelerator}:
             continue
         ratio = to_decimal(here_speed.units_per_second[1] / one.units_per_second[1])

@@ -1,6 +1,6 @@
 """Queries the counts, speeds and changes that a quarter's review needs."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -19,6 +19,7 @@ from perfledger_service.store.tables import (
     BranchCommitRow,
     EnvironmentRow,
     ObservationRow,
+    ProjectRow,
     RevisionRow,
     SeriesRow,
     UploadRow,
@@ -34,6 +35,7 @@ MAX_IN_QUERY = 1000  # uploads, and series; a database takes some ten thousand p
 class StoredSpeed:
     """Step time of a series' newest base commit that is known to be on the default branch."""
 
+    repository: str
     workload: str
     machine_class: str
     machine: str  # the fingerprint's JSON
@@ -48,6 +50,7 @@ class StoredSpeed:
 class StoredChange:
     """A change of step time that a check of the default branch found in an attested commit."""
 
+    repository: str
     workload: str
     machine: str
     upload_id: str
@@ -72,7 +75,7 @@ class StoredQuarter:
     unattested: int
     speeds: tuple[StoredSpeed, ...]
     changes: tuple[StoredChange, ...]
-    newest: tuple[str, ...]  # the SHA-256 of each repository's newest bundle
+    newest: Mapping[str, str]  # the SHA-256 of each repository's newest bundle, by repository
 
 
 def stored_quarter(session: Session, *, start: datetime, end: datetime) -> StoredQuarter:
@@ -102,7 +105,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
         unattested=session.exec(uploads.where(is_unattested)).one(),
         speeds=tuple(_speeds(session, (*within, IS_BELIEVED, ~lacks(UploadPart.BUNDLE)))),
         changes=tuple(_changes(session, (*within, is_branch, base != head))),  # no gate test
-        newest=tuple(_newest(session, within)),
+        newest=_newest(session, within),
     )
 
 
@@ -154,8 +157,9 @@ def _speeds_of_series(
         if one.id not in newest:
             continue
         observed = newest[one.id]
-        upload, machine = uploads[observed.upload_id]
+        upload, machine, repository = uploads[observed.upload_id]
         yield StoredSpeed(
+            repository=repository,
             workload=one.workload,
             machine_class=one.machine_class,
             machine=machine,
@@ -210,22 +214,30 @@ def _first_observations(
 
 def _uploads_by_id(
     session: Session, upload_ids: Collection[str]
-) -> dict[str, tuple[UploadRow, str]]:
-    """Return uploads with the JSON of their machines."""
+) -> dict[str, tuple[UploadRow, str, str]]:
+    """Return uploads with the JSON of their machines and their repositories."""
     rows = session.exec(
-        select(UploadRow, EnvironmentRow.machine)
+        select(UploadRow, EnvironmentRow.machine, ProjectRow.repository)
         .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
+        .join(ProjectRow, col(ProjectRow.id) == col(UploadRow.project_id))
         .where(col(UploadRow.id).in_(upload_ids))
     )
-    return {upload.id: (upload, machine) for upload, machine in rows}
+    return {upload.id: (upload, machine, repository) for upload, machine, repository in rows}
 
 
 def _changes(
     session: Session, conditions: tuple[ColumnElement[bool], ...]
 ) -> Iterator[StoredChange]:
     rows = session.exec(
-        select(VerdictRow, UploadRow, EnvironmentRow.machine, RevisionRow.committed_at)
+        select(
+            VerdictRow,
+            UploadRow,
+            ProjectRow.repository,
+            EnvironmentRow.machine,
+            RevisionRow.committed_at,
+        )
         .join(UploadRow, col(UploadRow.id) == col(VerdictRow.upload_id))
+        .join(ProjectRow, col(ProjectRow.id) == col(UploadRow.project_id))
         .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
         .join(
             RevisionRow,
@@ -240,10 +252,11 @@ def _changes(
         )
         .order_by(col(UploadRow.measured_at), col(UploadRow.id), col(VerdictRow.position))
     )
-    for verdict, upload, machine, committed_at in rows:
+    for verdict, upload, repository, machine, committed_at in rows:
         if verdict.change is None or verdict.low is None or verdict.high is None:
             continue
         yield StoredChange(
+            repository=repository,
             workload=verdict.workload,
             machine=machine,
             upload_id=upload.id,
@@ -254,7 +267,8 @@ def _changes(
         )
 
 
-def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterator[str]:
+def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> dict[str, str]:
+    """Return the SHA-256 of each repository's newest bundle."""
     believed = (*within, IS_BELIEVED, ~lacks(UploadPart.BUNDLE))
     newest = (
         select(UploadRow.project_id, func.max(UploadRow.measured_at).label("moment"))
@@ -263,7 +277,8 @@ def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
         .subquery()
     )
     rows = session.exec(
-        select(UploadRow.project_id, UploadRow.bundle_sha256)
+        select(ProjectRow.repository, UploadRow.bundle_sha256)
+        .join(UploadRow, col(UploadRow.project_id) == col(ProjectRow.id))
         .join(
             newest,
             (newest.c.project_id == col(UploadRow.project_id))
@@ -272,4 +287,4 @@ def _newest(session: Session, within: tuple[ColumnElement[bool], ...]) -> Iterat
         .where(*believed)
         .order_by(col(UploadRow.project_id), col(UploadRow.id))
     )
-    yield from dict(rows.all()).values()
+    return dict(rows.all())

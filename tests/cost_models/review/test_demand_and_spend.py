@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -21,6 +22,7 @@ from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.measured_changes import (
     LandedChange,
     QuarterRecords,
+    RepositoryFleet,
 )
 from perfledger_cost_models.review.quarter import Quarter
 
@@ -30,8 +32,11 @@ FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_
 UNUSED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
 
 
-def landed(change=(0.08, 0.10, 0.12), workload="gpt:step", day=date(2026, 8, 1)):
+def landed(
+    change=(0.08, 0.10, 0.12), workload="gpt:step", day=date(2026, 8, 1), repository="octo/models"
+):
     return LandedChange(
+        repository=repository,
         workload=workload,
         commit="abc",
         subject="slower",
@@ -43,8 +48,17 @@ def landed(change=(0.08, 0.10, 0.12), workload="gpt:step", day=date(2026, 8, 1))
     )
 
 
-def records(**values):
-    known_fields: dict[str, Any] = {"origin": "the store", "checks": 1, "observations": 2}
+def fleet_of(entries, registered=(), repository="octo/models"):
+    return RepositoryFleet(repository=repository, entries=entries, registered=registered)
+
+
+def records(fleet=(), **values):
+    known_fields: dict[str, Any] = {
+        "origin": "the store",
+        "checks": 1,
+        "observations": 2,
+        "fleets": (fleet_of(fleet),),
+    }
     return QuarterRecords(**(known_fields | values))
 
 
@@ -190,6 +204,45 @@ def test_a_change_counts_from_the_day_that_it_landed(day, days):
     assert not isinstance(landed_changes, UnknownFigure)
     hours = efficiency_hours(landed_changes, accelerator="H100-80GB", quarter=Quarter(2026, 3))
     assert hours == pytest.approx(Decimal(800) * days / 365)
+
+
+def test_a_change_is_priced_on_the_fleet_of_its_own_repository():
+    """Another repository's workload of the same id has other hours."""
+    other_fleet = (replace(FLEET[0], workload="*", device_hours_per_year=500_000.0),)
+    fleets = (fleet_of(FLEET), fleet_of(other_fleet, repository="octo/other"))
+    landed_changes = changes_of(
+        records(landed_changes=(landed(),), branch_checks=1, fleets=fleets), packaged_sheet()
+    )
+
+    assert not isinstance(landed_changes, UnknownFigure)
+    (price,) = landed_changes[0].prices
+    assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
+
+
+def test_a_change_of_a_repository_without_a_fleet_has_no_price():
+    landed_changes = changes_of(
+        records(landed_changes=(landed(repository="octo/other"),), branch_checks=1, fleet=FLEET),
+        packaged_sheet(),
+    )
+
+    assert not isinstance(landed_changes, UnknownFigure)
+    (price,) = landed_changes[0].prices
+    assert (price.usd, price.note[:22]) == (None, "no fleet entry matches")
+
+
+def test_hours_that_may_stand_in_two_entries_are_no_demand(no_hours):
+    """Summed, a copied entry would double what is bought."""
+    one = replace(FLEET[0], workload="gpt:step")
+    pattern = replace(FLEET[0], device_hours_per_year=20_000.0)
+    split = replace(pattern, weights={"gpt:step": 0.0, "gpt:other": 1.0})
+
+    with pytest.raises(ProcurementPlanError, match="count twice is unknown"):
+        demand(no_hours, records=records(fleet=(*FLEET, *FLEET)))
+    with pytest.raises(ProcurementPlanError, match="count twice is unknown"):
+        demand(no_hours, records=records(fleet=(one, pattern)))
+    assert demand(no_hours, records=records(fleet=(one, split))).mode == 28_000
+    fleets = (fleet_of(FLEET), fleet_of(FLEET, repository="octo/other"))
+    assert demand(no_hours, records=records(fleets=fleets)).mode == 16_000
 
 
 def test_a_change_without_hours_leaves_the_efficiency_unknown():

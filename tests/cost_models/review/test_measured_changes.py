@@ -8,8 +8,9 @@ from perfledger_cost_models.review.measured_changes import (
 )
 
 
-def speed(workload, accelerator, rate):
+def speed(workload, accelerator, rate, repository="octo/models"):
     return MeasuredSpeed(
+        repository=repository,
         workload=workload,
         unit="tokens",
         device=accelerator,
@@ -28,6 +29,7 @@ def test_workloads_measured_on_both_give_the_ratio_of_hours():
         speed("b", "H100-80GB", 400.0),
         speed("b", "TPU-v4", 100.0),
         speed("c", "TPU-v4", 1.0),
+        speed("a", "TPU-v4", 1.0, repository="octo/other"),  # another workload of the same id
     )
 
     ratios = measured_ratios(speeds, accelerator="H100-80GB")

@@ -17,6 +17,7 @@ def test_every_assumed_input_is_a_risk(make_review):
 
 def test_units_are_priced_where_they_were_measured(make_review):
     speed = MeasuredSpeed(
+        repository="octo/models",
         workload="gpt:step",
         unit="tokens",
         device="NVIDIA H100 80GB HBM3",

@@ -76,7 +76,8 @@ def test_a_quarter_without_uploads_is_empty(quarter):
 
     assert (stored.checks, stored.observations, stored.unattested) == (0, 0, 0)
     assert (stored.of_pull_requests, stored.of_branches) == (0, 0)
-    assert stored.speeds == stored.changes == stored.newest == ()
+    assert stored.speeds == stored.changes == ()
+    assert stored.newest == {}
 
 
 @pytest.mark.slow(ci_only=True)
@@ -96,7 +97,8 @@ def test_uploads_that_do_not_count_are_in_no_figure(check, quarter, status):
     stored = quarter()
 
     assert (stored.observations, stored.of_branches) == (0, 0)
-    assert stored.speeds == stored.changes == stored.newest == ()
+    assert stored.speeds == stored.changes == ()
+    assert stored.newest == {}
 
 
 @pytest.mark.slow(ci_only=True)
@@ -173,14 +175,17 @@ def test_each_repository_has_its_newest_bundle(check, quarter):
     check(3, NOVEMBER + timedelta(hours=2), status=UploadStatus.REFUSED)
     other = check(4, repository="octo/other", token=OTHER_TOKEN)
 
-    assert quarter().newest == (newest.bundle_sha256, other.bundle_sha256)
+    assert quarter().newest == {
+        "octo/models": newest.bundle_sha256,
+        "octo/other": other.bundle_sha256,
+    }
 
 
 def test_of_two_bundles_of_one_moment_one_is_the_newest(check, quarter):
     check(1)
     last = check(2)
 
-    assert quarter().newest == (last.bundle_sha256,)
+    assert list(quarter().newest.values()) == [last.bundle_sha256]
 
 
 def test_of_commits_that_only_bundles_claim_there_is_neither_a_speed_nor_a_change(
@@ -218,7 +223,7 @@ def test_a_run_that_is_not_believed_is_counted_and_tells_nothing(
     assert (stored.checks, stored.of_branches, stored.unattested) == (2, 1, 1)
     assert [speed.upload_id for speed in stored.speeds] == [believed.id]
     assert [change.upload_id for change in stored.changes] == [believed.id]
-    assert stored.newest == (believed.bundle_sha256,)
+    assert list(stored.newest.values()) == [believed.bundle_sha256]
 
 
 @pytest.mark.slow(ci_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -17,7 +18,9 @@ from perfledger_cost_models.review.document import (
     MeasuredUnitCost,
     Review,
     UnknownFigure,
+    WorkloadHours,
 )
+from perfledger_cost_models.review.measured_changes import LandedChange, MeasuredSpeed
 from perfledger_service.rendering.chart.picture import Chart, Picture
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.cost import yearly_rows
@@ -53,6 +56,8 @@ from perfledger_service.rendering.review.rows import (
     with_unit,
 )
 from perfledger_service.rendering.review.share_rows import share_rows, share_sentence
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,7 @@ def _workloads(review: Review) -> list[dict[str, str]] | None:
         return None
     return [
         {
-            "workload": one.workload,
+            "workload": _workload_name(review, one),
             "team": one.team,
             "where": one.where,
             "hours": number_format.count(one.hours),
@@ -255,11 +260,30 @@ def _changes(review: Review) -> list[LandedChangeRow] | None:
     changes = review.demand.changes
     if isinstance(changes, UnknownFigure):
         return None
-    rows = [_change(change, price) for change in changes for price in change.prices]
+    rows = [
+        _change(change, price, _workload_name(review, change.change))
+        for change in changes
+        for price in change.prices
+    ]
     return rows[:MAX_ROWS]
 
 
-def _change(change: LandedChangePrice, price: ChangePrice) -> LandedChangeRow:
+def _workload_name(review: Review, named: WorkloadHours | LandedChange | MeasuredSpeed) -> str:
+    """Return a workload's id, after its repository if the review has several."""
+    demand, evidence = review.demand, review.performance.evidence
+    repositories = {
+        *(one.repository for one in _rows_of(demand.workloads)),
+        *(one.change.repository for one in _rows_of(demand.changes)),
+        *(one.speed.repository for one in _rows_of(evidence)),
+    }
+    return f"{named.repository} {named.workload}" if len(repositories) > 1 else named.workload
+
+
+def _rows_of(rows: tuple[T, ...] | UnknownFigure) -> tuple[T, ...]:
+    return () if isinstance(rows, UnknownFigure) else rows
+
+
+def _change(change: LandedChangePrice, price: ChangePrice, workload: str) -> LandedChangeRow:
     landed = change.change
     low, middle, high = landed.change
     change_text, interval = number_format.change(middle, low, high)
@@ -274,7 +298,7 @@ def _change(change: LandedChangePrice, price: ChangePrice) -> LandedChangeRow:
     where = "" if price.rate is None else f"{price.rate.label}; "
     return LandedChangeRow(
         day=number_format.day(landed.day),
-        workload=landed.workload,
+        workload=workload,
         commit=landed.commit,
         subject=landed.subject,
         change=change_text,
@@ -338,13 +362,13 @@ def _evidence(review: Review) -> list[dict[str, object]] | None:
     evidence = review.performance.evidence
     if isinstance(evidence, UnknownFigure):
         return None
-    return [_speed(one) for one in evidence[:MAX_ROWS]]
+    return [_speed(one, _workload_name(review, one.speed)) for one in evidence[:MAX_ROWS]]
 
 
-def _speed(cost: MeasuredUnitCost) -> dict[str, object]:
+def _speed(cost: MeasuredUnitCost, workload: str) -> dict[str, object]:
     low, typical, high = cost.speed.units_per_second
     return {
-        "workload": cost.speed.workload,
+        "workload": workload,
         "device": cost.speed.device,
         "commit": cost.speed.commit,
         "day": number_format.day(cost.speed.day),

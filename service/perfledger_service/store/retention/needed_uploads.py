@@ -25,7 +25,9 @@ def uploads_of_all_projects(session: Session) -> frozenset[str]:
         quarter = stored_quarter(session, start=start, end=end)
         upload_ids.update(one.upload_id for one in quarter.speeds)
         upload_ids.update(one.upload_id for one in quarter.changes)
-        newest = select(UploadRow.id).where(col(UploadRow.bundle_sha256).in_(quarter.newest))
+        newest = select(UploadRow.id).where(
+            col(UploadRow.bundle_sha256).in_(quarter.newest.values())
+        )
         upload_ids.update(session.exec(newest))
     return frozenset(upload_ids)
 

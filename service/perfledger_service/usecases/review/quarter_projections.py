@@ -61,11 +61,13 @@ def projected_speeds(
     `speeds` are all measured speeds; a workload is never projected onto a device that it ran on.
     Workloads without counted work, or on devices without known peaks, are left out.
     """
-    ran = {(one.workload, one.accelerator) for one in speeds}
+    ran = {(one.repository, one.workload, one.accelerator) for one in speeds}
     projections: list[ProjectedSpeed] = []
     for speed, bundle in measured:
         unmeasured_targets = [
-            name for name in target_devices.accelerators if (speed.workload, name) not in ran
+            name
+            for name in target_devices.accelerators
+            if (speed.repository, speed.workload, name) not in ran
         ]
         with suppress(UsageError):  # most were not counted, or ran on a CPU
             projections += _project_speed(speed, bundle, unmeasured_targets, target_devices)
@@ -89,6 +91,7 @@ def _project_speed(
     view = project_costs(subject, targets=targets, sheet=prices.sheet, today=prices.today)
     return [
         ProjectedSpeed(
+            repository=speed.repository,
             workload=speed.workload,
             unit=speed.unit,
             source=view.source,

@@ -1,10 +1,9 @@
 """Collects a quarter's measurements, from the store or from a folder of bundles."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from sqlalchemy import Engine
@@ -19,6 +18,7 @@ from perfledger_cost_models.review.measured_changes import (
     LandedChange,
     MeasuredSpeed,
     QuarterRecords,
+    RepositoryFleet,
 )
 from perfledger_cost_models.review.quarter import Quarter
 from perfledger_runners.bundles.files import read_bundle
@@ -45,8 +45,6 @@ from perfledger_service.usecases.review.quarter_projections import (
 # Newest bundles that are read completely for projections; that of a large check has megabytes.
 MAX_PROJECTED = 50
 
-T = TypeVar("T")
-
 _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
 
@@ -70,7 +68,7 @@ def records_of_store(
         stored = stored_quarter(session, start=start, end=end)
         bundle_hashes = (
             *(one.bundle_sha256 for one in stored.speeds),
-            *stored.newest,
+            *stored.newest.values(),
         )
         bundles = {
             sha256: read_fields(session, sha256, _REVIEWED_FIELDS_DECODER)
@@ -95,9 +93,13 @@ def records_of_store(
         branch_checks=stored.of_branches,
         unattested_checks=stored.unattested,
         # Equal entries stay: pricing refuses them, as one may be a copy.
-        fleet=tuple(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
-        registered=_distinct(
-            name for sha256 in stored.newest for name in bundles[sha256].registered
+        fleets=tuple(
+            RepositoryFleet(
+                repository=repository,
+                entries=bundles[sha256].pricing.fleet,
+                registered=bundles[sha256].registered,
+            )
+            for repository, sha256 in stored.newest.items()
         ),
     )
 
@@ -141,9 +143,13 @@ def records_of_bundles(
         landed_changes=landed,
         pull_request_checks=len(ordered) - len(branches),
         branch_checks=len(branches),
-        fleet=tuple(use for bundle in newest.values() for use in bundle.pricing.fleet),
-        registered=_distinct(
-            name for bundle in newest.values() for name in registered_workloads(bundle)
+        fleets=tuple(
+            RepositoryFleet(
+                repository=repository,
+                entries=bundle.pricing.fleet,
+                registered=registered_workloads(bundle),
+            )
+            for repository, bundle in newest.items()
         ),
     )
 
@@ -189,10 +195,6 @@ def _counted_bundles(
                 yield speed, bundle
 
 
-def _distinct(values: Iterable[T]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(values))
-
-
 def _speeds(
     stored: Sequence[StoredSpeed], bundles: Mapping[str, _ReviewedFields]
 ) -> tuple[MeasuredSpeed, ...]:
@@ -207,6 +209,7 @@ def _speeds(
         is_whole = machine.model == model
         measured_speeds.append(
             MeasuredSpeed(
+                repository=one.repository,
                 workload=one.workload,
                 unit=spec.unit,
                 device=model,
@@ -221,8 +224,8 @@ def _speeds(
 
 
 def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed, ...]:
-    """Return the newest speed of each workload and machine class."""
-    speeds: dict[tuple[str, str], MeasuredSpeed] = {}
+    """Return the newest speed of each repository's workload and machine class."""
+    speeds: dict[tuple[str, str, str], MeasuredSpeed] = {}
     for name, bundle in ordered:
         machines = bundle.machines()
         for spec in bundle.workloads:
@@ -230,7 +233,8 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
             speed = throughput(bundle, spec, devices=machine.count, side=Side.BASE)
             if speed is None:
                 continue
-            speeds[spec.id, machine.machine_class] = MeasuredSpeed(
+            speeds[bundle.repository, spec.id, machine.machine_class] = MeasuredSpeed(
+                repository=bundle.repository,
                 workload=spec.id,
                 unit=spec.unit,
                 device=_model(machine),
@@ -246,6 +250,7 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
 def _landed_change(stored: StoredChange) -> LandedChange:
     machine = _MACHINE_DECODER.decode(stored.machine)
     return LandedChange(
+        repository=stored.repository,
         workload=stored.workload,
         commit=short_sha(stored.commit),
         subject=stored.subject,
@@ -268,6 +273,7 @@ def _landed_changes(bundle: Bundle, name: str) -> tuple[LandedChange, ...]:
         machine = machines[verdict.workload, Side.HEAD]
         changes.append(
             LandedChange(
+                repository=bundle.repository,
                 workload=verdict.workload,
                 commit=short_sha(bundle.head.sha),
                 subject=bundle.head.subject,

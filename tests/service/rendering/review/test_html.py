@@ -96,7 +96,14 @@ def test_names_of_others_are_text(small):
         teams=(TeamHours(team=evil, accelerator=evil, hours=Decimal(1), share=0.5),),
         workloads=(
             WorkloadHours(
-                workload=evil, team=evil, where=evil, hours=1.0, low=None, high=None, source=evil
+                repository=evil,
+                workload=evil,
+                team=evil,
+                where=evil,
+                hours=1.0,
+                low=None,
+                high=None,
+                source=evil,
             ),
         ),
     )

@@ -76,6 +76,7 @@ def test_switches_and_swings_refer_to_inputs(small):
 def test_every_projection_is_marked_as_one(small):
     row = projection_view().rows[0]
     speed = ProjectedSpeed(
+        repository="octo/models",
         workload="gpt:step",
         unit="tokens",
         source="A100-80GB",

@@ -20,6 +20,7 @@ def speeds():
     """Return a speed with its price, one without, and one that is not known."""
     return tuple(
         ProjectedSpeed(
+            repository="octo/models",
             workload="gpt:step",
             unit="tokens",
             source="A100-80GB",

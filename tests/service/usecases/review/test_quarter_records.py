@@ -80,6 +80,25 @@ def test_equal_entries_stay_so_that_landed_changes_have_no_price(
         assert all("count twice is unknown" in price.note for price in landed.prices)
 
 
+def test_a_landed_change_is_priced_on_the_fleet_of_its_own_repository_alone(
+    on_branch, make_bundle, tmp_path
+):
+    """Another repository has a workload of the same id, with hours of its own."""
+    hours = replace(FLEET, device_hours_per_year=1_000.0)
+    other = make_bundle(pull_request=None, pricing=PricingConfig(fleet=(hours,)), ratio=1.0, seed=3)
+    (tmp_path / "one.json").write_text(on_branch.to_json())
+    (tmp_path / "two.json").write_text(replace(other, repository="octo/other").to_json())
+
+    quarter_records = records_of_bundles(tmp_path, QUARTER)
+
+    changes = changes_of(quarter_records, packaged_sheet())
+    assert isinstance(changes, tuple)
+    (landed,) = changes
+    (price,) = landed.prices
+    assert price.device_hours_per_year == (9000.0, 9000.0, 9000.0)
+    assert len(quarter_records.speeds) == 2
+
+
 def test_the_speed_is_that_of_the_newest_base_commit(engine, judged_on_branch, make_bundle):
     judged_on_branch(engine, make_bundle(), upload_id="1" * 32)
     newer = make_bundle(seed=1, base=Revision(sha="c" * 40), head=Revision(sha="d" * 40))
