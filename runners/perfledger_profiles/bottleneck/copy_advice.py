@@ -20,7 +20,11 @@ from perfledger_profiles.bottleneck.any_language_advice import (
 from perfledger_profiles.bottleneck.classification import Recommendation
 from perfledger_profiles.bottleneck.host_bound import may_be_python
 from perfledger_profiles.bottleneck.step_shares import is_on_cpu, is_sum_of_kernels
-from perfledger_profiles.parsing.copy_names import is_copy_to_host, is_pageable_copy
+from perfledger_profiles.parsing.copy_names import (
+    is_copy_to_host,
+    is_page_migration,
+    is_pageable_copy,
+)
 from perfledger_profiles.xla.host_events import STAGED_COPY
 
 STAGED_COPIES = Advice(
@@ -106,9 +110,14 @@ def _copies_back(case: AdviceContext) -> Recommendation | None:
 def _exposed_operations(
     case: AdviceContext, has_kind: Callable[[str], object]
 ) -> tuple[Operation, ...]:
+    """Return the exposed copies of a kind that the program itself makes."""
     if is_on_cpu(case.profile) or is_sum_of_kernels(case.profile):
         return ()  # sums do not show what is exposed
-    return case.select(lambda op: op.bucket is Bucket.COPY and bool(has_kind(op.name)))
+    return case.select(
+        lambda op: (
+            op.bucket is Bucket.COPY and bool(has_kind(op.name)) and not is_page_migration(op.name)
+        )
+    )
 
 
 def _staged_copies(case: AdviceContext) -> Recommendation | None:

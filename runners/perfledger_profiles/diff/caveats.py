@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from perfledger.profile import TORCH_PROFILER, Bucket, Profile
-from perfledger.rounding import decimals, percentage
+from perfledger.rounding import decimals, digits, integer, percentage
 from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
@@ -31,6 +31,10 @@ MAX_DILATION = 10.0
 # At twelve runnable tasks per core, unchanged operations became faster by 2.4 times the change of
 # the step, and others slower by more.
 MAX_OPPOSING_SHARE = 2.25
+
+# A larger share of a change is a multiple: nobody reads 191,135 %.
+TIMES_FROM = 2.0
+_WHOLE_FROM = 10.0  # of multiples, as of percentages
 
 NOT_ATTRIBUTABLE = "not attributable from this profile"
 PROFILE_AGAIN = "profile both sides again"
@@ -105,8 +109,8 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
         if rest_s == evidence.change_seconds and evidence.noise.between_share > 0:
             return _note_on_recordings(evidence)
         return (
-            f"{NOT_ATTRIBUTABLE}: {percentage(abs(rest_s) / change_s)} of the change is spread "
-            "over operations that are not listed"
+            f"{NOT_ATTRIBUTABLE}: {_part_of('the change', abs(rest_s) / change_s)} is spread over "
+            "operations that are not listed"
         )
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
@@ -132,6 +136,13 @@ def are_recordings(base: Profile, head: Profile) -> bool:
     """
     sides = (base, head)
     return not any(side.has_steps or is_sum_of_kernels(side) for side in sides)
+
+
+def _part_of(change: str, share: float) -> str:
+    """Return a share of a change in words: "53 % of the change", "1,911 times the change"."""
+    if share < TIMES_FROM:
+        return f"{percentage(share)} of {change}"
+    return f"{digits(share, 2) if share < _WHOLE_FROM else integer(share)} times {change}"
 
 
 def _note_on_nothing(evidence: ProfileComparison) -> str:
@@ -199,14 +210,15 @@ def _note_on_drift(ratio: float, changes: Sequence[OperationChange]) -> str:
 def _note_on_opposing(share: float) -> str:
     return (
         "the same work takes longer in some operations and less time in others, by "
-        f"{percentage(share)} of the change: {PROFILE_AGAIN} on an idle machine"
+        f"{_part_of('the change', share)}: {PROFILE_AGAIN} on an idle machine"
     )
 
 
 def _note_on_wait(share: float) -> str:
     return (
-        f"in {percentage(share)} of the change the host waits for XLA while none of its operations "
-        f"runs, as beside other programs: {PROFILE_AGAIN} on an idle machine"
+        "the time in which the host waits for XLA while none of its operations runs differs by "
+        f"{_part_of('the change', share)}, as beside other programs: {PROFILE_AGAIN} on an idle "
+        "machine"
     )
 
 
@@ -232,7 +244,7 @@ def _note_on_recordings(evidence: ProfileComparison) -> str:
 
 def _note_on_unseen(share: float) -> str:
     return (
-        f"the change without a profiler differs by {percentage(share)} of the profiled change: "
+        f"the change without a profiler differs by {_part_of('the profiled change', share)}: "
         f"{PROFILE_AGAIN}, with more steps"
     )
 
@@ -244,14 +256,14 @@ def _note_on_exchanged(share: float, evidence: ProfileComparison) -> str:
     if not has_operators:
         remedy = "if they are the same under other names, give them the same names on both sides"
     return (
-        f"new and removed kernels without a match cancel out {percentage(share)} of the change: "
-        f"{remedy}"
+        "new and removed kernels without a match cancel out "
+        f"{_part_of('the change', share)}: {remedy}"
     )
 
 
 def _note_on_idle(share: float) -> str:
     return (
-        f"{percentage(share)} of the change is time without work on the device, whose reason was "
+        f"{_part_of('the change', share)} is time without work on the device, whose reason was "
         "not recorded, and recordings without steps may differ in their length: compare the "
         "kernels, or record the host's calls and steps too"
     )

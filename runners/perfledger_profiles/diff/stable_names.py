@@ -70,9 +70,7 @@ _OPERATOR = re.compile(r"\w+::\w+(\.\w+)?|\(.*\)|\(\w+\) \S+|[A-Z]\w*\.\w+#\S+")
 
 @lru_cache(maxsize=MAX_CACHED_NAMES)
 def plain_name(name: str) -> str:
-    """Return the name without addresses, hashes, copy numbers and lines of offloaded regions."""
-    for pattern, region in _OFFLOADED:
-        name = pattern.sub(region, name)
+    """Return the name without addresses, hashes and copy numbers."""
     return _COPY_NUMBER.sub("", _HASH.sub("", _ADDRESS.sub("", name))) or name
 
 
@@ -80,9 +78,13 @@ def plain_name(name: str) -> str:
 def normal_name(name: str) -> str:
     """Return the name without parts that depend on the build, the tuning or the device generation.
 
-    In addition to what `plain_name` drops, these are template arguments and, in a library's kernel,
-    architecture, tile, stages, layout and alignment.
+    In addition to what `plain_name` drops, these are template arguments, lines of offloaded regions
+    and, in a library's kernel, architecture, tile, stages, layout and alignment. A number before
+    "_gpu" may also be a size that the user's own kernel has in its name, so names are compared as
+    they are first.
     """
+    for pattern, region in _OFFLOADED:
+        name = pattern.sub(region, name)
     text = _VERSION_NAMESPACE.sub("", plain_name(name)).removeprefix("void ")
     operators: set[str] = set()
     while (template := _INNERMOST_TEMPLATE.search(text)) is not None:

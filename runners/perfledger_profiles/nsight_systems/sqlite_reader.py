@@ -12,6 +12,7 @@ from pathlib import Path
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.nsight_systems.export_columns import Cell, NsysColumns
+from perfledger_profiles.parsing.copy_names import UNIFIED_MEMORY, is_page_migration
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
@@ -43,8 +44,7 @@ _RANGE_TYPES = (59, 60)
 # The tables ENUM_CUDA_MEMCPY_OPER (A: an array in the device's memory; from 11 on unified memory)
 # and ENUM_CUDA_MEM_KIND, by torch.profiler's names: "Memcpy HtoD (Pageable -> Device)".
 _COPY_KINDS = ("", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
-_UNIFIED = " (unified memory)"  # pages that move because they are touched or prefetched
-_UNIFIED_COPY_KINDS = tuple(f"{direction}{_UNIFIED}" for direction in ("HtoD", "DtoH", "DtoD"))
+_UNIFIED_COPY_KINDS = tuple(f"{direction} {UNIFIED_MEMORY}" for direction in ("HtoD", "DtoH", "DtoD"))
 _MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device", "Managed")
 
 _WORK = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
@@ -160,7 +160,7 @@ def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
     copy = _name_at(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
     memories = _name_at(source, _MEMORY_KINDS), _name_at(target, _MEMORY_KINDS)
     name = f"Memcpy {copy}".strip()
-    is_known = all(memories) and not copy.endswith(_UNIFIED)
+    is_known = all(memories) and not is_page_migration(copy)
     return f"{name} ({memories[0]} -> {memories[1]})" if is_known else name
 
 

@@ -14,6 +14,8 @@ _TO_HOST = re.compile(r"(?i)D2H|[DA]toH|Device(?:-?to-?| -> )(?:Host|Page|Pinned
 # Calls that return when the data has arrived: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
 _BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w*")
 _COPY_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy\w*")
+# Pages of CUDA's unified memory that move because the host or a device touches them, or prefetches.
+UNIFIED_MEMORY = "(unified memory)"
 _PAGEABLE = re.compile(r"(?i)pageable")
 
 # A trace has a few dozen names of copies and of the calls that start them.
@@ -52,3 +54,8 @@ def is_pageable_copy(name: str) -> bool:
     CUDA stages such data through pinned memory (CUDA Runtime API, "API synchronization behavior").
     """
     return _PAGEABLE.search(name) is not None
+
+
+def is_page_migration(name: str) -> bool:
+    """Return whether pages of unified memory move, which no call of the program copies."""
+    return name.endswith(UNIFIED_MEMORY)

@@ -6,7 +6,7 @@ untrusted names that are not escaped yet: each format escapes for itself.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from perfledger.metrics import STEP_TIME, MetricKind
@@ -78,7 +78,7 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
     row, block, explanation = _first_explanation(report, rows)
     is_of_step = row is not None and row.metric_name == STEP_TIME.name
     advice = tuple(islice(_actions(block), _MAX_ACTIONS)) if block and is_of_step else ()
-    steps = NextSteps(advice) if advice else next_steps(report, rows)
+    steps = _steps(report, rows, advice, block)
     return FirstScreen(
         price=_price(report, rows, every),
         counts=workload_counts(report),
@@ -98,6 +98,19 @@ def first_screen(report: Report, every: Sequence[VerdictTableRow]) -> FirstScree
             *steps.quotes,
         ),
     )
+
+
+def _steps(
+    report: Report,
+    rows: Sequence[VerdictTableRow],
+    advice: tuple[str, ...],
+    block: ReasonBlock | None,
+) -> NextSteps:
+    """Return the advice; without a cause, also what would settle the result."""
+    if advice and block is not None and block.is_attributable:
+        return NextSteps(advice)
+    steps = next_steps(report, rows)
+    return replace(steps, sentences=(*advice, *steps.sentences))
 
 
 def _first_explanation(

@@ -44,6 +44,8 @@ def test_a_program_that_may_be_in_any_language_is_not_told_torchs_words_alone(to
         op(TO_HOST, 0.029, Bucket.COPY),
         op("Memcpy DtoH (Device -> Pageable)", 0.009, Bucket.COPY),
         op("copy-done.4", 0.029, Bucket.COPY),
+        op("Memcpy DtoH (unified memory)", 0.4, Bucket.COPY),  # moves when the host touches it
+        op("Memcpy HtoD (unified memory)", 0.4, Bucket.COPY),
         op("void at::native::copy(Pageable)", 0.04),  # no copy of the driver
         op("Memcpy DtoH (Device -> Pinned)", 0.2),  # a kernel of that name
     ],

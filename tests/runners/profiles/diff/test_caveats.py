@@ -209,4 +209,18 @@ def test_a_wait_for_xla_without_operations_is_no_cause(make, waits, is_known):
     explanation = explain(base, head)
 
     assert explanation.is_attributable is is_known
-    assert is_known or "in 50 % of the change the host waits for XLA" in explanation.note
+    assert is_known or "none of its operations runs differs by 50 % of the" in explanation.note
+
+
+@pytest.mark.parametrize(
+    ("timed", "words"),
+    [
+        (13.5e-3, "differs by 80 % of the profiled change"),
+        (19.0e-3, "differs by 3.5 times the profiled change"),
+        (3840.0e-3, "differs by 1,914 times the profiled change"),
+    ],
+)
+def test_a_multiple_of_the_change_is_no_percentage(make, timed, words):
+    explanation = explain(*pair(make), timing=(9.9e-3, timed))
+
+    assert words in explanation.note

@@ -57,6 +57,16 @@ def test_products_in_another_type_are_matched_by_their_sizes(make):
     ]
 
 
+def test_kernels_whose_names_differ_by_a_size_are_compared_with_themselves(make):
+    base = [make.operation("matmul_16_gpu", 1.0), make.operation("matmul_32_gpu", 2.0)]
+    head = [make.operation("matmul_32_gpu", 2.0), make.operation("matmul_64_gpu", 4.0)]
+
+    assert hows(base, head) == [
+        (ChangeKind.RATE, ("matmul_16_gpu",), ("matmul_64_gpu",)),
+        (ChangeKind.RATE, ("matmul_32_gpu",), ("matmul_32_gpu",)),
+    ]
+
+
 def test_new_instructions_of_one_name_are_one_work_and_numbered_fusions_are_not(make):
     names = ("sort.14", "sort.15", "fusion.1", "fusion.2")
     head = [make.operation(name, 1.0, path="jit_model") for name in names]

@@ -94,13 +94,13 @@ def test_the_version_of_a_library_is_dropped_from_a_normal_name(base, head):
         ("__omp_offloading_10305_2a1d3c_main_l53", "__omp_offloading_fd02_77_main_l60"),
     ],
 )
-def test_the_line_of_an_offloaded_region_is_dropped_from_a_plain_name(base, head):
-    assert plain_name(base) == plain_name(head) != base
+def test_the_line_of_an_offloaded_region_is_dropped_from_a_normal_name(base, head):
+    assert normal_name(base) == normal_name(head) != base
 
 
 @pytest.mark.parametrize("name", ["nvkernel", "my_gpu", "copy_1_gpu_cache", "omp_offloading_main"])
 def test_other_names_with_such_words_are_kept(name):
-    assert plain_name(name) == name
+    assert normal_name(name) == name
 
 
 def test_kernels_of_one_generic_name_are_told_apart_by_what_they_compute():
