@@ -180,6 +180,8 @@ class BucketChange:
 class StepTimeExplanation:
     """An explained change of a step time: causes, largest first, and the unexplained rest.
 
+    A cause whose calls changed precedes one of equal calls that may be smaller within their errors.
+
     base_step_seconds + sum of the causes' deltas + rest_seconds = head_step_seconds, all profiled;
     base_step_seconds + sum of the buckets' deltas = head_step_seconds, exactly. `residual_seconds`
     is the change without a profiler minus the profiled change.

@@ -44,6 +44,11 @@ LENGTHS = (
     "the speed of the code: compare the kernels, or record steps"
 )
 
+UNKNOWN_ERROR = (
+    "by how much two recordings of the same code differ is unknown: neither file marks steps, and "
+    "they have too few operations in common; record several steps, or the base several times"
+)
+
 StepTimings = tuple[float, float]
 DeviceStates = tuple[DeviceState, DeviceState]
 
@@ -124,9 +129,9 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
         _note_on_opposing(opposing_s / change_s): opposing_s,
         _note_on_wait(wait_s / change_s): wait_s,
     }
-    if fsum(doubts.values()) <= max(MAX_OPEN_SHARE * change_s, noise_s):
-        return ""
-    return f"{NOT_ATTRIBUTABLE}: {max(doubts, key=lambda note: doubts[note])}"
+    if fsum(doubts.values()) > max(MAX_OPEN_SHARE * change_s, noise_s):
+        return f"{NOT_ATTRIBUTABLE}: {max(doubts, key=lambda note: doubts[note])}"
+    return f"{NOT_ATTRIBUTABLE}: {UNKNOWN_ERROR}" if _is_error_unknown(evidence) else ""
 
 
 def are_recordings(base: Profile, head: Profile) -> bool:
@@ -143,6 +148,12 @@ def _part_of(change: str, share: float) -> str:
     if share < TIMES_FROM:
         return f"{percentage(share)} of {change}"
     return f"{digits(share, 2) if share < _WHOLE_FROM else integer(share)} times {change}"
+
+
+def _is_error_unknown(evidence: ProfileComparison) -> bool:
+    """Return whether neither steps, nor windows, nor common operations show how much is chance."""
+    is_estimated = evidence.noise.is_known or evidence.noise.between_share > 0
+    return are_recordings(evidence.base, evidence.head) and not is_estimated
 
 
 def _note_on_nothing(evidence: ProfileComparison) -> str:
@@ -235,10 +246,13 @@ def _note_on_recordings(evidence: ProfileComparison) -> str:
     drift, drift_s = _drift(evidence, is_clock_listed=False)
     if drift_s:
         return f"{NOT_ATTRIBUTABLE}: {drift}"
+    sides, remedy = "two recordings", ", the base several times"
+    if evidence.noise.is_known:
+        sides, remedy = "sides' processes", " on an idle machine"
     return (
         f"{NOT_ATTRIBUTABLE}: the same work differs by up to "
-        f"{percentage(evidence.noise.between_share)} between the two recordings, and no operation "
-        f"by more: {PROFILE_AGAIN}, the base several times"
+        f"{percentage(evidence.noise.between_share)} between the {sides}, and no operation by "
+        f"more: {PROFILE_AGAIN}{remedy}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import fsum
+from math import fsum, hypot
 
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
@@ -64,9 +64,8 @@ def explain(
     )
     base, head = typical_profile(noise.base), typical_profile(noise.head)
     changes = changes_of(base, head)
-    if not noise.is_known:
-        floor_s = NOISE_SHARE * base.step_seconds
-        noise = replace(noise, between_share=difference_of_recordings(changes, floor_s=floor_s))
+    floor_s = NOISE_SHARE * base.step_seconds
+    noise = replace(noise, between_share=difference_of_recordings(changes, floor_s=floor_s))
     evidence = ProfileComparison(
         base=base,
         head=head,
@@ -178,18 +177,42 @@ def _select(
         chosen.append(largest)
         rest_s -= largest.delta_seconds
     chosen.sort(key=lambda c: (c.delta_seconds * change_s < 0, -abs(c.delta_seconds)))
-    return chosen, rest_s
+    return _with_other_work_first(chosen, evidence.noise), rest_s
+
+
+def _with_other_work_first(
+    chosen: list[OperationChange], noise: ProfileNoise
+) -> list[OperationChange]:
+    """Move the longest change of the calls to the top if the first, of equal calls, may be shorter.
+
+    Load lengthens equal calls, but adds none and gives none other inputs.
+    """
+    if not chosen or chosen[0].is_other_work:
+        return chosen
+    first = chosen[0]
+    for other in chosen[1:]:
+        if other.is_other_work and other.delta_seconds * first.delta_seconds > 0:
+            error_s = hypot(_error_seconds(first, noise), _error_seconds(other, noise))
+            if abs(first.delta_seconds) - abs(other.delta_seconds) > error_s:
+                return chosen
+            return [other, *(one for one in chosen if one is not other)]
+    return chosen
+
+
+def _error_seconds(change: OperationChange, noise: ProfileNoise) -> float:
+    """Return the error of a change: for equal calls, also what two processes differ by.
+
+    A change of the clock consists of that.
+    """
+    is_between = change.is_same_work or not noise.is_known
+    if change.stage is MatchStage.CLOCK or not is_between:
+        noise = replace(noise, between_share=0.0)
+    return noise.error_seconds(change.base, change.head)
 
 
 def _is_worth_telling(change: OperationChange, evidence: ProfileComparison) -> bool:
     """Return whether a change exceeds the noise and mostly consists of named operations."""
-    noise = evidence.noise
-    if change.stage is MatchStage.CLOCK:
-        noise = replace(noise, between_share=0.0)  # which is what this change consists of
-    floor_s = max(
-        noise.error_seconds(change.base, change.head),
-        NOISE_SHARE * evidence.base.step_seconds,
-    )
+    floor_s = max(_error_seconds(change, evidence.noise), NOISE_SHARE * evidence.base.step_seconds)
     return (
         abs(change.delta_seconds) > floor_s
         and longest_operation((*change.base, *change.head)).name != OTHER_OPERATIONS
@@ -218,6 +241,6 @@ def _cause(change: OperationChange, base: Profile, head: Profile, noise: Profile
         rate_effect_seconds=change.rate_effect_seconds,
         lines=longest_lines(change.head),
         base_lines=longest_lines(change.base),
-        error_seconds=(noise.error_seconds(change.base, change.head) if noise.is_known else None),
+        error_seconds=_error_seconds(change, noise) if noise.is_known else None,
         reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
     )

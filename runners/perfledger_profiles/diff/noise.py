@@ -5,9 +5,9 @@ some operations of a window, and shortens none: the typical seconds of an operat
 over its windows without the slowest. The error of any sum of them is the jackknife's (Tukey 1958):
 how much the sum changes when a window is left out.
 
-If neither side has a second window, each is one recording: its steps take the place of the windows,
-and what two recordings of the same code differ by is estimated from the operations that do the same
-work in both.
+If neither side has a second window, each is one recording: its steps take the place of the windows.
+What two recordings, or the two sides' processes, of the same code differ by is estimated from the
+operations that do the same work in both.
 """
 
 from collections import defaultdict
@@ -41,7 +41,8 @@ class ProfileNoise:
 
     Errors are half-widths of 95 % intervals, in seconds per step. A side with one window is given
     the relative spread of the other. If neither side has two windows, the error is that of their
-    steps and of what two recordings differ by, which is estimated and not measured.
+    steps. What two recordings differ by is estimated and not measured; for windows it is part of
+    the error only where both sides make the same calls.
     """
 
     base: tuple[Profile, ...]
@@ -71,8 +72,6 @@ class ProfileNoise:
         error_s = _error_of(
             self._base_times.mean(map(_key, base)), self._head_times.mean(map(_key, head))
         )
-        if self.is_known:
-            return error_s
         longer_s = max(fsum(operation.seconds for operation in side) for side in (base, head))
         return hypot(error_s, self.between_share * longer_s)
 

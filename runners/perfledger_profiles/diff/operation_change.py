@@ -107,6 +107,15 @@ class OperationChange:
         )
 
     @property
+    def is_other_work(self) -> bool:
+        """Return whether the calls differ in name, path, shapes or number, which load cannot do."""
+        before, after = (
+            sorted((one.name, one.path, one.shapes, one.count) for one in side)
+            for side in (self.base, self.head)
+        )
+        return before != after
+
+    @property
     def kind(self) -> ChangeKind:
         """Return the kind of change; between count and rate, the larger effect wins.
 

@@ -44,7 +44,9 @@ _RANGE_TYPES = (59, 60)
 # The tables ENUM_CUDA_MEMCPY_OPER (A: an array in the device's memory; from 11 on unified memory)
 # and ENUM_CUDA_MEM_KIND, by torch.profiler's names: "Memcpy HtoD (Pageable -> Device)".
 _COPY_KINDS = ("", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
-_UNIFIED_COPY_KINDS = tuple(f"{direction} {UNIFIED_MEMORY}" for direction in ("HtoD", "DtoH", "DtoD"))
+_UNIFIED_COPY_KINDS = tuple(
+    f"{direction} {UNIFIED_MEMORY}" for direction in ("HtoD", "DtoH", "DtoD")
+)
 _MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device", "Managed")
 
 _WORK = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")

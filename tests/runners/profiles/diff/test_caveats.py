@@ -73,12 +73,14 @@ def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
 
 
 @pytest.mark.parametrize(
-    ("change", "is_attributable"),
-    [({}, False), ({"has_steps": True}, True), ({"is_host_known": True}, True)],
+    ("change", "note"),
+    [
+        ({}, "recordings without steps may differ in their length"),
+        ({"has_steps": True}, ""),
+        ({"is_host_known": True}, "too few operations in common"),
+    ],
 )
-def test_idle_time_of_recordings_without_steps_and_calls_may_be_their_length(
-    make, change, is_attributable
-):
+def test_idle_time_of_recordings_without_steps_and_calls_may_be_their_length(make, change, note):
     kernel = make.operation("gemm", 1e-3)
     base, head = (
         replace(
@@ -90,17 +92,44 @@ def test_idle_time_of_recordings_without_steps_and_calls_may_be_their_length(
 
     explanation = explain(base, head)
 
-    assert explanation.is_attributable is is_attributable
-    assert ("recordings without steps may differ in their length" in explanation.note) is (
-        not is_attributable
+    assert note in explanation.note
+    assert explanation.is_attributable is (not note)
+
+
+@pytest.mark.parametrize("change", ["a kernel that is new", "a kernel that is slower"])
+def test_two_short_recordings_do_not_show_what_is_chance(make, change):
+    """Without steps their spread is unknown, and two common operations do not estimate it."""
+    gemm, softmax = make.operation("gemm", 5e-3), make.operation("softmax", 1e-3)
+    after = {
+        "a kernel that is new": (gemm, softmax, make.operation("sort", 2e-3)),
+        "a kernel that is slower": (gemm, replace(softmax, seconds=3e-3)),
+    }[change]
+    base, head = (make.profile(gemm, softmax), make.profile(*after))
+
+    marked, unmarked = (
+        explain(*(replace(side, has_steps=has_steps) for side in (base, head)))
+        for has_steps in (True, False)
     )
+
+    assert marked.is_attributable
+    assert unmarked.note == (
+        "not attributable from this profile: by how much two recordings of the same code differ is "
+        "unknown: neither file marks steps, and they have too few operations in common; record "
+        "several steps, or the base several times"
+    )
+    assert unmarked.causes == marked.causes  # still listed, largest first
 
 
 def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):
-    names = [f"aten::op{chr(ord('a') + number)}" for number in range(20)]
-    longer = (1.05e-3, 1.15e-3) * 10
-    base = make.profile(*(make.operation(name, 1e-3) for name in names))
-    head = make.profile(*map(make.operation, names, longer))
+    base, head = (
+        make.profile(
+            *(
+                make.operation(f"aten::op{n}", slower[n % 2], shapes=f"float[{10 * n + more}]")
+                for n in range(20)
+            )
+        )
+        for more, slower in ((1, (1e-3, 1e-3)), (2, (1.05e-3, 1.15e-3)))
+    )
 
     explanation = explain(base, head, repeats=louder(base, by=1.01))
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -72,3 +74,21 @@ def test_the_effects_sum_to_the_change_and_turn_around_with_the_sides(base, head
         there.delta_seconds, abs=1e-9
     )
     assert there.count_effect_seconds == pytest.approx(-back.count_effect_seconds, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_other"),
+    [
+        ({"seconds": 9.0}, False),
+        ({"count": 2.0}, True),
+        ({"shapes": "float[8]"}, True),
+        ({"path": "aten::linear"}, True),
+        ({"name": "b"}, True),
+    ],
+)
+def test_load_changes_only_the_seconds_of_a_call(values, is_other):
+    before = operation(1.0, 1.0)
+
+    merged = OperationChange(base=(before, before), head=(before, replace(before, **values)))
+
+    assert merged.is_other_work is is_other

@@ -44,13 +44,14 @@ def test_causes_are_listed_until_most_of_the_change_is_explained(make):
 
 
 def test_a_change_spread_too_thin_is_not_attributable_and_says_so(make):
-    names = [f"op{number}" for number in range(20)]
-    base = make.profile(*(make.operation(name, 1e-3) for name in names))
-    head = make.profile(
-        *(
-            make.operation(name, (1.05, 1.16)[number % 2] * 1e-3)
-            for number, name in enumerate(names)
+    base, head = (
+        make.profile(
+            *(
+                make.operation(f"op{n}", slower[n % 2] * 1e-3, shapes=f"float[{10 * n + longer}]")
+                for n in range(20)
+            )
         )
+        for longer, slower in ((1, (1.0, 1.0)), (2, (1.05, 1.16)))
     )
 
     repeats = [replace(one, side=side) for one, side in ((base, Side.BASE), (head, Side.HEAD))]
@@ -282,3 +283,47 @@ def test_swapping_the_sides_turns_every_cause_around(base, head):
     if there.is_attributable and back.is_attributable:
         deltas = sorted(-cause.delta_seconds for cause in back.causes)
         assert sorted(cause.delta_seconds for cause in there.causes) == pytest.approx(deltas)
+
+
+def windows_of(make, side, **seconds):
+    """Return one window of a side for each of its operations' times."""
+    return [
+        replace(make.profile(*map(make.operation, seconds, window)), side=side)
+        for window in zip(*seconds.values(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("update", "names"),
+    [
+        ((20e-3, 40e-3, 25e-3, 35e-3), ["asarray", "update"]),
+        ((40e-3, 41e-3, 40e-3, 41e-3), ["update", "asarray"]),
+    ],
+)
+def test_new_calls_precede_equal_calls_that_may_have_grown_less(make, update, names):
+    """Load lengthens calls of the same work, and adds none."""
+    base = windows_of(make, Side.BASE, update=(0.1e-3,) * 4)
+    head = windows_of(make, Side.HEAD, update=update, asarray=(18e-3, 28e-3, 20e-3, 24e-3))
+
+    explanation = explain(base[0], head[0], repeats=[*base[1:], *head[1:]])
+
+    assert [cause.name for cause in explanation.causes] == names
+
+
+def test_equal_calls_count_if_they_changed_more_than_most_of_them(make):
+    """Their windows are steady, but the processes of the two sides differ."""
+    ratios = (0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3)
+    equal = {f"aten::op{number}": ratio for number, ratio in enumerate(ratios)}
+    base = windows_of(make, Side.BASE, **dict.fromkeys(equal, (0.001, 0.001001)))
+    slower = {name: (ratio * 1e-3, ratio * 1.001e-3) for name, ratio in equal.items()}
+    heads = [
+        windows_of(make, Side.HEAD, **{**slower, **more})
+        for more in ({}, {"aten::sort": (2e-3, 2.001e-3)}, {"aten::op8": (3e-3, 3.001e-3)})
+    ]
+
+    same, new, longer = (explain(base[0], head[0], repeats=[base[1], head[1]]) for head in heads)
+
+    assert same.causes == ()
+    assert "differs by up to 24 % between the sides' processes" in same.note
+    assert [cause.name for cause in new.causes] == ["aten::sort"]
+    assert [cause.name for cause in longer.causes] == ["aten::op8"]
