@@ -249,7 +249,7 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         stable = remove_transients(row, floor=float(floors[number]))
         kept_places = np.searchsorted(stable.places, noise_places).tolist()
         stable = replace(stable, row=without_chance_shifts(stable.row, kept_places))
-        stable = _without_repeated_end(stable, row)
+        stable = _without_repeated_ends(stable, row)
         two_states = states.get(number)
         if two_states is not None:
             stable = _with_wider_places(stable, levels[number], two_states)
@@ -264,19 +264,24 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
         )
 
 
-def _without_repeated_end(stable: StableRow, row: SearchedRow) -> StableRow:
-    """Return the row without a last shift that may be an excursion as the series had before.
+def _without_repeated_ends(stable: StableRow, row: SearchedRow) -> StableRow:
+    """Return the row without the last shifts that may be excursions as the series had before.
 
     What is short enough for an excursion has not come back yet; `row` still has the earlier ones.
+    After a shift that may be one, the next is compared with what was before both.
     """
-    places = [int(stable.places[shift.place]) for shift in stable.row.shifts]
-    start, place = [0, 0, *places][-2:]
-    if not places or len(row.levels) - place > MAX_EXCURSION:
-        return stable
     levels = row.levels - row.slope * np.arange(len(row.levels))
-    if not is_repeated_end(levels, place, start=start):
-        return stable
-    return replace(stable, row=replace(stable.row, shifts=stable.row.shifts[:-1]))
+    shifts: list[LevelShift] = []
+    start, before = 0, None
+    for shift in stable.row.shifts:
+        place = int(stable.places[shift.place])
+        is_short = len(levels) - place <= MAX_EXCURSION
+        if is_short and is_repeated_end(levels, place, start=start):
+            before = shift.before if before is None else before
+            continue
+        shifts.append(shift if before is None else replace(shift, before=before))
+        start, before = place, None
+    return replace(stable, row=replace(stable.row, shifts=tuple(shifts)))
 
 
 def _without_cycle(

@@ -69,3 +69,25 @@ def test_a_change_without_such_an_excursion_is_reported_at_once():
     values[30:34] = values[10:14]
 
     assert [change.index for change in detect(values).changes] == [60]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("steps", "places"),
+    [
+        ((1.05, 1.09), []),  # both no further off than the excursion
+        ((1.02, 1.16), [63]),  # the second further off
+        ((1.2, 1.3), [60, 63]),
+    ],
+)
+def test_an_end_with_two_steps_is_compared_with_what_was_before_both(seed, steps, places):
+    values = 100 * np.exp(np.random.default_rng(seed).normal(0, 0.002, 66))
+    values[20:27] *= 1.1
+    values[60:63] *= steps[0]
+    values[63:] *= steps[1]
+
+    findings = detect(values.tolist())
+
+    assert [change.index for change in findings.changes] == places
+    if len(places) == 1:
+        assert findings.changes[0].change == pytest.approx(steps[1] - 1, abs=0.01)
