@@ -195,7 +195,8 @@ class OptionFacts:
     owed_usd: Decimal  # for the rest of the term, a year from now
     resale: tuple[Decimal, Decimal, Decimal] | None  # low, mode, high; None for rented devices
     carbon: CarbonEmissions | UnknownFigure  # of the first year
-    return_per_year: float | None  # internal rate of return of its savings against today's option
+    # Internal rate of return of an upfront payment, by the savings against today's option.
+    return_per_year: float | None
     payback_years: float | None
     expires: date | None  # the last day on which its price is valid; None for undated prices
     curve: tuple[tuple[float, Decimal], ...]  # use, USD per useful hour at the most likely inputs

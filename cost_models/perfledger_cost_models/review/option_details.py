@@ -70,8 +70,8 @@ def _facts(
     likely: dict[str, FloatArray],
 ) -> OptionFacts:
     option = outcome.option
-    is_change = option != status_quo.option
     flows = _savings(outcome, status_quo)
+    is_upfront = option != status_quo.option and flows.once[0] < 0
     return OptionFacts(
         outcome=outcome,
         break_even=_break_even(decided, option),
@@ -79,8 +79,8 @@ def _facts(
         owed_usd=_payments_left(option, likely),
         resale=_resale(decided, option),
         carbon=_carbon(decided, option, likely),
-        return_per_year=internal_rate_of_return(flows) if is_change else None,
-        payback_years=payback_years(flows) if is_change and flows.once[0] < 0 else None,
+        return_per_year=internal_rate_of_return(flows) if is_upfront else None,
+        payback_years=payback_years(flows) if is_upfront else None,
         expires=expiry(decided.input(option.rate)),
         curve=tuple((use, _hour_at(decided, option, use)) for use in USES),
     )

@@ -28,6 +28,27 @@ def test_owned_ways_have_a_break_even_and_a_resale(make_review, plan_text, all_o
     assert facts["buy"].return_per_year > 0
 
 
+def test_only_what_is_paid_upfront_has_a_return(make_review, plan_text):
+    """A commitment larger than the first year's need loses money in it, but is no investment."""
+    growing = "\n".join(
+        'growth = { low = 1.0, mode = 1.0, high = 1.0, source = "test" }'
+        if line.startswith("growth")
+        else line
+        for line in plan_text.splitlines()
+    )
+    facts = {
+        one.outcome.option.name: one for one in make_review(f"{growing}\ndevices = 120\n").options
+    }
+    today = facts["today"].outcome
+
+    assert facts["three years"].outcome.paid[1] > today.paid[1]
+    assert facts["three years"].outcome.paid[3] < today.paid[3]
+    assert (facts["three years"].return_per_year, facts["three years"].payback_years) == (
+        None,
+        None,
+    )
+
+
 def test_what_is_no_price_does_not_expire(make_review):
     assert expiry(make_review().demand.hours) is None
 

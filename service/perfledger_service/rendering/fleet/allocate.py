@@ -74,11 +74,12 @@ def allocation_document(allocation: CostAllocation) -> Document:
 def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
     """Yield the allocated share, the row of idle cost and overhead, the source and the notes."""
     used, paid = allocation.used_hours, allocation.paid_hours
-    share = f" ({number_format.share(float(used / paid))})" if paid else ""
-    yield (
-        f"{allocation.start} to {allocation.end} (not included), USD: {_hours(used)} of "
-        f"{_hours(paid)} paid device-hours were allocated{share}."
-    )
+    period = f"{allocation.start} to {allocation.end} (not included), USD: "
+    if allocation.weeks is None:  # a bill alone names who paid, and not what was allocated
+        yield f"{period}{_hours(paid)} paid device-hours; how many were allocated is unknown."
+    else:
+        share = f" ({number_format.share(float(used / paid))})" if paid else ""
+        yield f"{period}{_hours(used)} of {_hours(paid)} paid device-hours were allocated{share}."
     if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
         yield f"No owner has a quota for the idle devices: their cost is in the row {UNALLOCATED}."
     if any(row.team == UNALLOCATED and row.overhead_usd for row in allocation.rows):

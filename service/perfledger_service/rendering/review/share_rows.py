@@ -22,7 +22,12 @@ def share_rows(review: Review) -> list[dict[str, str]]:
         rows += [_row(each, definition) for each in statements]
         if not statements:
             rows.append(
-                {"share": str(share), "definition": definition, "value": "not known", "source": ""}
+                {
+                    "share": str(share),
+                    "definition": definition,
+                    "value": "not known",
+                    "source": number_format.NOTHING,
+                }
             )
     return rows
 

@@ -170,6 +170,13 @@ def test_a_bill_without_usage_files_is_its_own_teams(run):
     assert document["weeks"] is None
 
 
+def test_a_bill_alone_says_nothing_of_allocated_hours(run):
+    words = " ".join(run(*_bill()).split())
+
+    assert "paid device-hours; how many were allocated is unknown." in words
+    assert "100 %" not in words
+
+
 def test_what_the_bill_says_of_itself_can_be_the_usage(run):
     document = json.loads(
         run(EXAMPLE / "bill.csv", *_bill(), "--team-label", "account", "--format", "json")

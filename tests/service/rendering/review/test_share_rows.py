@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from perfledger_cost_models.procurement.hour_shares import HourShare
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.share_rows import share_rows, share_sentence
 
 
@@ -29,7 +30,9 @@ def test_each_source_of_one_share_is_a_row(example):
 def test_what_nobody_told_is_not_known_and_relates_to_nothing(example):
     unknown = replace(example, shares=())
 
-    assert {row["value"] for row in share_rows(unknown)} == {"not known"}
+    assert {(row["value"], row["source"]) for row in share_rows(unknown)} == {
+        ("not known", number_format.NOTHING)
+    }
     assert "Of 100 paid hours" not in share_sentence(unknown)
 
 
