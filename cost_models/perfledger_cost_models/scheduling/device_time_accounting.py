@@ -30,6 +30,7 @@ class DeviceTimeMeter:
         ] = {}  # by preemption; time after the last submission counts on the last day
         # Without samples the first one is after the end.
         self.step_ms = max(until_ms // samples, 1) if samples else until_ms + 1
+        self._next_sample_ms = self.step_ms
         self.free_samples: dict[int, int] = {}  # thousandths of devices, by day
         self.unusable_samples: dict[int, int] = {}  # of those, unusable by typical jobs
 
@@ -44,17 +45,18 @@ class DeviceTimeMeter:
         """Account for the time since the last call, in which nothing changed."""
         busy_milli = self.capacity_milli - free_milli
         demanded_milli = min(free_milli, waiting_milli)
-        self._sample(now_ms, free_milli, unusable)
+        if now_ms >= self._next_sample_ms:
+            self._sample(now_ms, free_milli, unusable)
         start = self._last_ms
         while start < now_ms:
             day = start // MS_PER_DAY
             end = min((day + 1) * MS_PER_DAY, now_ms)
-            self.allocated[day] = self.allocated.get(day, 0) + busy_milli * (end - start)
+            amount = busy_milli * (end - start)
+            self.allocated[day] = self.allocated.get(day, 0) + amount
             self.idle_demand[day] = self.idle_demand.get(day, 0) + demanded_milli * (end - start)
-            before_end = max(min(end, self.until_ms) - start, 0)
-            self.allocated_before_end[day] = (
-                self.allocated_before_end.get(day, 0) + busy_milli * before_end
-            )
+            if end > self.until_ms:
+                amount = busy_milli * max(self.until_ms - start, 0)
+            self.allocated_before_end[day] = self.allocated_before_end.get(day, 0) + amount
             start = end
         self._last_ms = now_ms
 
@@ -64,6 +66,7 @@ class DeviceTimeMeter:
         if last < first:
             return
         amount = round(unusable()) if free_milli else 0
+        self._next_sample_ms = (last + 1) * self.step_ms
         for look in range(first, last + 1):
             day = look * self.step_ms // MS_PER_DAY
             self.add_sample(day, free_milli=free_milli, unusable_milli=amount)

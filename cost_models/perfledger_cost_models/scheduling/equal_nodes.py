@@ -28,7 +28,7 @@ from perfledger_cost_models.scheduling.policy import (
     SchedulingPolicy,
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
-from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
+from perfledger_cost_models.scheduling.wait_queue import WaitQueue
 from perfledger_cost_models.units import MS_PER_DAY
 
 _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
@@ -180,12 +180,7 @@ class EqualNodesPool:
         """Start waiting jobs in order; those behind one that does not fit may pass it."""
         waiting, may_pass = self._waiting, self._may_pass
         shares = self._team_shares.shares(now)
-        heads: list[tuple[QueueRank, QueueKey]] = [
-            (waiting.rank(line, 0, shares), line)
-            for line in waiting.lines()
-            if not may_pass or line[1] not in self._blocked
-        ]
-        heapq.heapify(heads)
+        heads = waiting.heads(shares, blocked=self._blocked if may_pass else ())
         while heads:
             (_, _, job), line = heapq.heappop(heads)
             if self._start(job, now):

@@ -25,16 +25,15 @@ from perfledger_cost_models.scheduling.policy import (
     Backfill,
     FairShareRule,
     JobOrder,
+    Locality,
     Preemption,
     SchedulingPolicy,
 )
 from perfledger_cost_models.scheduling.preemption import PreemptibleDevices, RunningJob, RunningJobs
 from perfledger_cost_models.scheduling.reservations import Reservation, ReservationCalendar
 from perfledger_cost_models.scheduling.simulated_jobs import SimulatedJobs
-from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
+from perfledger_cost_models.scheduling.wait_queue import QueueHead, QueueKey, QueueRank, WaitQueue
 from perfledger_cost_models.units import MS_PER_SECOND
-
-_QueueHead = tuple[QueueRank, QueueKey]
 
 
 class PoolSimulation:
@@ -52,10 +51,18 @@ class PoolSimulation:
         seed: int,
         samples: int = FRAGMENTATION_SAMPLES,
     ) -> None:
-        self.start_ms, self.end_ms = (np.full(len(jobs), -1, np.int64) for _ in range(2))
-        self.ran_ms = np.zeros(len(jobs), np.int64)
+        self.start_ms = self.end_ms = self.ran_ms = np.zeros(0, np.int64)  # once all have run
+        self._starts, self._ends = ([-1] * len(jobs) for _ in range(2))
+        self._ran_ms = [0] * len(jobs)
         self.rounded = self.preemptions = 0
-        self._policy = policy
+        # At every event: members of an enum are ten times as slow.
+        self._is_easy = policy.backfill is Backfill.EASY
+        self._may_pass = policy.backfill is Backfill.ALWAYS
+        self._may_preempt = policy.preemption is not Preemption.NEVER
+        self._is_restarting = policy.preemption is Preemption.RESTART
+        self._is_migrating = policy.preemption is Preemption.MIGRATION
+        self._is_local = policy.locality is Locality.FEWEST
+        self._are_teams_equal = policy.share is FairShareRule.NONE
         self._free, self._placer, self._unusable = devices_and_placer(
             jobs, cluster, nodes, policy, has_calendar=bool(reservations), seed=seed
         )
@@ -64,7 +71,6 @@ class PoolSimulation:
             capacity_milli=self._free.capacity_milli, until_ms=until_ms, samples=samples
         )
         self._late: LateJobs | None = None
-        self._is_migrating = policy.preemption is Preemption.MIGRATION
         self._calendar = ReservationCalendar(reservations, jobs, len(nodes))
         self._waiting = WaitQueue()
         self._quantum_ms = (
@@ -92,7 +98,7 @@ class PoolSimulation:
         submit_ms, place = self._jobs.submit_ms, 0
         self._late = late
         if late is not None:
-            late.watch(arrivals, submit_ms=submit_ms, start_ms=self.start_ms)
+            late.watch(arrivals, submit_ms=submit_ms, start_ms=self._starts)
         heapq.heapify(self._events)
         while True:
             now = self._next_event_ms()
@@ -106,6 +112,9 @@ class PoolSimulation:
             self._play(arrivals[first:place], now)
         # Other pools may still get jobs.
         self._is_over(self.meter.until_ms if late is None else NO_END)
+        self.start_ms, self.end_ms, self.ran_ms = (
+            np.array(each, np.int64) for each in (self._starts, self._ends, self._ran_ms)
+        )
 
     def _play(self, arrivals: Sequence[int], now: int) -> None:
         """End the jobs that end now, and start some of those that wait or arrive."""
@@ -149,7 +158,7 @@ class PoolSimulation:
 
     def _start_all(self, now: int) -> None:
         """Start waiting jobs in order until the next one does not fit and none may pass it."""
-        if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
+        if self._calendar.ends or self._may_preempt:
             self._blocked.clear()
         if self._is_migrating:
             self._migrate(now)
@@ -164,31 +173,24 @@ class PoolSimulation:
                 heads = self._queue_heads(now)
             else:
                 self._blocked.add(line[1])
-                if self._policy.backfill is Backfill.EASY:
+                if self._is_easy:
                     self._backfill(job, now)
-                if self._policy.backfill is not Backfill.ALWAYS:
+                if not self._may_pass:
                     return
 
-    def _next_heads(self, heads: list[_QueueHead], line: QueueKey, now: int) -> list[_QueueHead]:
+    def _next_heads(self, heads: list[QueueHead], line: QueueKey, now: int) -> list[QueueHead]:
         """Return the heads of the lines once the head of one line has started."""
         self._waiting.leave(line, place=0)
-        if self._policy.share is not FairShareRule.NONE:
+        if not self._are_teams_equal:
             return self._queue_heads(now)  # the share of its team has grown
         if self._waiting.size(line):
             heapq.heappush(heads, (self._waiting.rank(line, 0, {}), line))
         return heads
 
-    def _queue_heads(self, now: int) -> list[_QueueHead]:
+    def _queue_heads(self, now: int) -> list[QueueHead]:
         """Return the first job of each line, as a heap by rank."""
-        shares = self._team_shares.shares(now)
-        is_always_backfill = self._policy.backfill is Backfill.ALWAYS
-        heads = [
-            (self._waiting.rank(line, 0, shares), line)
-            for line in self._waiting.lines()
-            if not (is_always_backfill and line[1] in self._blocked)
-        ]
-        heapq.heapify(heads)
-        return heads
+        blocked = self._blocked if self._may_pass else ()
+        return self._waiting.heads(self._team_shares.shares(now), blocked=blocked)
 
     def _start(self, job: int, now: int) -> bool:
         allocation = self._placer.claim(self._jobs.request(job), self._allowed_nodes(job, now))
@@ -216,11 +218,11 @@ class PoolSimulation:
         heapq.heappush(self._events, (end, job))
         if self._quantum_ms and end - now > self._quantum_ms:
             heapq.heappush(self._events, (now + self._quantum_ms, -1))
-        if self._policy.backfill is Backfill.EASY:
+        if self._is_easy:
             self._expected_ends.add(run.expected_ms, run.job, run.milli)
         self._team_shares.take(self._jobs.team[job], allocation.request, now)
-        if self.start_ms[job] < 0:
-            self.start_ms[job] = now
+        if self._starts[job] < 0:
+            self._starts[job] = now
 
     def _end(self, job: int, now: int) -> None:
         """End a job, a reservation or a quantum; nothing ends that was postponed."""
@@ -230,9 +232,9 @@ class PoolSimulation:
             return
         self._stop(run, now)
         self._free.give_back(run.allocation)
-        self.end_ms[job] = now
+        self._ends[job] = now
         if self._late is not None:
-            waited_ms = now - self._jobs.submit_ms[job] - int(self.ran_ms[job])
+            waited_ms = now - self._jobs.submit_ms[job] - self._ran_ms[job]
             self._late.end(job, waited_ms=waited_ms)
         self.rounded += self._jobs.rounded_milli(job) * self._jobs.run_ms[job]
 
@@ -240,15 +242,15 @@ class PoolSimulation:
         """Account for a job until now; its devices are still allocated."""
         self._starts_and_stops += 1
         self._running.remove(run)
-        if self._policy.backfill is Backfill.EASY:
+        if self._is_easy:
             self._expected_ends.remove(run.expected_ms, run.job, run.milli)
         self._team_shares.give_back(self._jobs.team[run.job], run.allocation.request, now)
-        self.ran_ms[run.job] += now - run.since_ms
+        self._ran_ms[run.job] += now - run.since_ms
         self._blocked.clear()
 
     def _preempt(self, job: int, line: QueueKey, now: int) -> bool:
         """Start a job by preempting jobs that come after it in order; return whether it started."""
-        if self._policy.preemption is Preemption.NEVER:
+        if not self._may_preempt:
             return False
         allocation, preempted = self._allocate_by_preemption(job, now)
         if allocation is None:
@@ -269,7 +271,7 @@ class PoolSimulation:
         Most events change nothing for a job that waits for many devices.
         """
         failed = self._failed_attempts.get(self._jobs.class_of[job])
-        if failed is None or failed[:2] != (job, self._starts_and_stops):
+        if failed is None or failed[0] != job or failed[1] != self._starts_and_stops:
             return False
         return self._running.count_after(self._jobs.preemption_rank(job), now) <= failed[2]
 
@@ -278,29 +280,24 @@ class PoolSimulation:
     ) -> tuple[JobAllocation | None, list[RunningJob]]:
         """Allocate devices of jobs that rank behind a job; return them and the preempted jobs."""
         request, rank = self._jobs.request(job), self._jobs.preemption_rank(job)
-        behind = list(self._running.after(rank, now))
-        if self._free.free_milli + sum(run.milli for run in behind) < rank.milli:
-            return None, []
         allowed = self._allowed_nodes(job, now)
         free_devices, preempted, freed = self._free, list[RunningJob](), set[int]()
         allocation, free_milli = None, free_devices.free_milli
-        freeable = PreemptibleDevices(free_devices, request, locality=self._policy.locality)
-        for run in behind:
+        freeable = PreemptibleDevices(free_devices, request, is_local=self._is_local)
+        for run in self._running.after(rank, now):
             preempted.append(run)
             free_milli += run.milli
             if not freeable.may_fit(run.allocation) or free_milli < rank.milli:
                 continue
-            for candidate in preempted:
-                if candidate.job not in freed and freeable.is_in_reach(candidate.allocation):
-                    free_devices.give_back(candidate.allocation)
-                    freed.add(candidate.job)
+            for each in freeable.in_reach(preempted):
+                if each.job not in freed:
+                    free_devices.give_back(each.allocation)
+                    freed.add(each.job)
             if (allocation := self._placer.claim(request, allowed)) is not None:
                 break
         preempted = [run for run in preempted if run.job in freed]
-        unaffected = {
-            run.job for run in reversed(preempted) if free_devices.try_take(run.allocation)
-        }
-        return allocation, [run for run in preempted if run.job not in unaffected]
+        back = {run.job for run in reversed(preempted) if free_devices.try_take(run.allocation)}
+        return allocation, [run for run in preempted if run.job not in back]
 
     def _migrate(self, now: int) -> None:
         """Place all running and waiting jobs again, in order; moved and preempted jobs pay."""
@@ -309,17 +306,18 @@ class PoolSimulation:
         heads = self._queue_heads(now)
         placements: list[tuple[RunningJob, JobAllocation | None]] = []
         for rank, run in runs:
-            self._place_waiting(heads, now, before=rank)
+            if heads and heads[0][0] < rank:
+                self._place_waiting(heads, now, before=rank)
             # Checkpoints may have carried a running job past its time limit.
             limit_ms = max(run.expected_ms, run.end_ms) - now
-            placements.append((run, self._new_allocation(run.job, limit_ms, now)))
+            allocation = self._new_allocation(run.job, limit_ms, now)
+            if allocation is not run.allocation:
+                placements.append((run, allocation))
         self._place_waiting(heads, now, before=None)
         for run, allocation in placements:
             self._resume(run, allocation, now)
 
-    def _place_waiting(
-        self, heads: list[_QueueHead], now: int, *, before: QueueRank | None
-    ) -> None:
+    def _place_waiting(self, heads: list[QueueHead], now: int, *, before: QueueRank | None) -> None:
         """Start the waiting jobs that rank before a running one, or all that are left."""
         while heads and (before is None or heads[0][0] < before):
             (_, _, job), line = heapq.heappop(heads)
@@ -332,11 +330,20 @@ class PoolSimulation:
         """Continue a running job where it was placed, or let it wait if it was not."""
         if allocation is None:
             self._requeue(run, now)
-        elif allocation is run.allocation or allocation.has_nodes_of(run.allocation):
+        elif allocation.has_nodes_of(run.allocation):
             run.allocation = allocation
         else:
-            self._interrupt(run, now)
-            self._begin(run.job, allocation, now)
+            self._move(run, allocation, now)
+
+    def _move(self, run: RunningJob, allocation: JobAllocation, now: int) -> None:
+        """Continue a running job on other nodes, after a checkpoint."""
+        cost_ms = self._jobs.checkpoint_ms[self._jobs.class_of[run.job]]
+        self.preemptions += 1
+        self._ran_ms[run.job] += now - run.since_ms
+        self.meter.waste(now, cost_ms * run.milli)
+        run.allocation, run.since_ms, run.end_ms = allocation, now, run.end_ms + cost_ms
+        run.expected_ms = now + max(self._jobs.limit_ms[run.job], 1)
+        heapq.heappush(self._events, (run.end_ms, run.job))
 
     def _new_allocation(self, job: int, limit_ms: int, now: int) -> JobAllocation | None:
         """Allocate devices to a job; None if it does not fit, or its class is known not to."""
@@ -361,8 +368,8 @@ class PoolSimulation:
         milli = self._jobs.milli(run.job)
         self.preemptions += 1
         self._stop(run, now)
-        if self._policy.preemption is not Preemption.RESTART:
-            cost = self._policy.checkpoint_ms(run.allocation.request.devices)
+        if not self._is_restarting:
+            cost = self._jobs.checkpoint_ms[self._jobs.class_of[run.job]]
             self._jobs.remaining_ms[run.job] = run.end_ms - now + cost
             self.meter.waste(now, cost * milli)
         else:

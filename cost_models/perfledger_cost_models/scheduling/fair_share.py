@@ -19,7 +19,8 @@ class TeamShares:
     """The shares of teams; the team with the smallest share is next. Unused teams have none."""
 
     def __init__(self, share: FairShareRule, *, milli: int, cpu: int, memory: int) -> None:
-        self._share = share
+        self._is_dominant = share is FairShareRule.DOMINANT
+        self._is_none = share is FairShareRule.NONE
         self._capacity = (milli, cpu, memory)
         self._allocated: dict[int, tuple[int, int, int]] = {}
         self._decayed_usage: dict[
@@ -28,13 +29,11 @@ class TeamShares:
 
     def shares(self, now_ms: int) -> dict[int, float]:
         """Return each team's share now."""
-        match self._share:
-            case FairShareRule.NONE:
-                return {}
-            case FairShareRule.FAIR:
-                return {team: self._usage(team, now_ms) for team in self._allocated}
-            case FairShareRule.DOMINANT:
-                return {team: self._dominant(usage) for team, usage in self._allocated.items()}
+        if self._is_none:
+            return {}
+        if self._is_dominant:
+            return {team: self._dominant(usage) for team, usage in self._allocated.items()}
+        return {team: self._usage(team, now_ms) for team in self._allocated}
 
     def take(self, team: int, request: ResourceRequest, now_ms: int) -> None:
         """Count the resources of a job of the team that starts."""
@@ -45,7 +44,7 @@ class TeamShares:
         self._change(team, request, now_ms, -1)
 
     def _change(self, team: int, request: ResourceRequest, now_ms: int, sign: int) -> None:
-        if self._share is FairShareRule.NONE:
+        if self._is_none:
             return
         milli, cpu, memory = self._allocated.setdefault(team, (0, 0, 0))
         self._decayed_usage.setdefault(team, (0.0, now_ms))

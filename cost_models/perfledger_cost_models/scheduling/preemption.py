@@ -1,11 +1,10 @@
 """Orders running jobs by who is preempted first."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain
-from operator import itemgetter
 from typing import NamedTuple
 
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE
@@ -17,7 +16,6 @@ from perfledger_cost_models.scheduling.placement.free_devices import (
 from perfledger_cost_models.scheduling.placement.whole_devices import WholeDevices
 from perfledger_cost_models.scheduling.policy import (
     JobOrder,
-    Locality,
     Preemption,
     SchedulingPolicy,
 )
@@ -56,8 +54,11 @@ class RunningJobs:
     """
 
     def __init__(self, policy: SchedulingPolicy) -> None:
-        self._policy = policy
+        self._is_by_end = policy.order is JobOrder.REMAINING
         self._is_grouped = policy.preemption not in {Preemption.NEVER, Preemption.MIGRATION}
+        self._is_by_service = policy.order is JobOrder.SERVICE
+        self._place = _place_function(policy.order)
+        self._least = _least_function(policy.order, policy.quantum_s * MS_PER_SECOND)
         self._runs: dict[int, RunningJob] = {}
         self._groups: dict[int, list[_Place]] = {}
 
@@ -67,18 +68,14 @@ class RunningJobs:
 
     def ranked(self, now_ms: int) -> list[tuple[QueueRank, RunningJob]]:
         """Return all runs with their ranks among waiting jobs, in order."""
-        return sorted((self._rank(run, now_ms), run) for run in self._runs.values())
-
-    def _rank(self, run: RunningJob, now_ms: int) -> QueueRank:
-        key = -run.priority
-        match self._policy.order:
-            case JobOrder.REMAINING:
-                key = run.end_ms - now_ms
-            case JobOrder.SERVICE:
-                key = (run.end_ms - now_ms) * run.milli
-            case JobOrder.PRIORITY | JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.TIME_SLICE:
-                pass  # Only runs that may migrate are ranked; in the last three orders none may.
-        return 0.0, key, run.job
+        # Only runs that may migrate are ranked; by submission, run time or time slice none may.
+        if self._is_by_end:
+            keys = ((run.end_ms - now_ms, run) for run in self._runs.values())
+        elif self._is_by_service:
+            keys = (((run.end_ms - now_ms) * run.milli, run) for run in self._runs.values())
+        else:
+            keys = ((-run.priority, run) for run in self._runs.values())
+        return sorted(((0.0, key, run.job), run) for key, run in keys)
 
     def add(self, run: RunningJob) -> None:
         """Add a job that starts."""
@@ -99,42 +96,52 @@ class RunningJobs:
             (self._runs[job] for _, _, job in group[: self._stop(group, milli, rank, now_ms)])
             for milli, group in self._groups.items()
         ]
-        if self._policy.order is not JobOrder.SERVICE:
+        if not self._is_by_service:
             return chain(*parts)
         return merge(*parts, key=lambda run: (now_ms - run.end_ms) * run.milli)
 
     def count_after(self, rank: PreemptionRank, now_ms: int) -> int:
         """Return how many runs come after a waiting job."""
-        groups = self._groups.items()
-        return sum(self._stop(group, milli, rank, now_ms) for milli, group in groups)
+        count = 0
+        for milli, group in self._groups.items():
+            count += self._stop(group, milli, rank, now_ms)
+        return count
 
     def _stop(self, group: list[_Place], milli: int, rank: PreemptionRank, now_ms: int) -> int:
         """Return how many runs of a sorted group, from its first, come after a waiting job."""
-        least = rank.priority
-        match self._policy.order:
-            case JobOrder.REMAINING:
-                least = -(now_ms + rank.left_ms)
-            case JobOrder.SERVICE:
-                if not milli:  # a job without devices has no remaining device time
-                    return 0
-                least = -(now_ms + rank.left_ms * rank.milli // milli)
-            case JobOrder.TIME_SLICE:
-                least = now_ms - self._policy.quantum_s * MS_PER_SECOND + 1
-            case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
-                pass
-        return bisect_left(group, least, key=itemgetter(0))
+        if self._is_by_service and not milli:  # a job without devices has no remaining device time
+            return 0
+        return bisect_left(group, (self._least(rank, milli, now_ms),))  # before all that begin so
 
     def _group(self, run: RunningJob) -> int:
-        return run.milli if self._policy.order is JobOrder.SERVICE else 0
+        return run.milli if self._is_by_service else 0
 
-    def _place(self, run: RunningJob) -> _Place:
-        match self._policy.order:
-            case JobOrder.REMAINING | JobOrder.SERVICE:
-                return -run.end_ms, 0, run.job
-            case JobOrder.TIME_SLICE:
-                return run.since_ms, 0, run.job
-            case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
-                return run.priority, -run.since_ms, run.job
+
+def _place_function(order: JobOrder) -> Callable[[RunningJob], _Place]:
+    """Return what gives a run's place among those of its group."""
+    match order:
+        case JobOrder.REMAINING | JobOrder.SERVICE:
+            return lambda run: (-run.end_ms, 0, run.job)
+        case JobOrder.TIME_SLICE:
+            return lambda run: (run.since_ms, 0, run.job)
+        case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
+            return lambda run: (run.priority, -run.since_ms, run.job)
+
+
+def _least_function(order: JobOrder, quantum_ms: int) -> Callable[[PreemptionRank, int, int], int]:
+    """Return what gives the first number of places from which on runs do not yield to a job.
+
+    Its arguments are the rank of the job, the thousandths of devices of the group, and the time.
+    """
+    match order:
+        case JobOrder.REMAINING:
+            return lambda rank, _milli, now_ms: -(now_ms + rank.left_ms)
+        case JobOrder.SERVICE:
+            return lambda rank, milli, now_ms: -(now_ms + rank.left_ms * rank.milli // milli)
+        case JobOrder.TIME_SLICE:
+            return lambda _rank, _milli, now_ms: now_ms - quantum_ms + 1
+        case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
+            return lambda rank, _milli, _now_ms: rank.priority
 
 
 class PreemptibleDevices:
@@ -148,9 +155,9 @@ class PreemptibleDevices:
         free_devices: FreeDevices | WholeDevices,
         request: ResourceRequest,
         *,
-        locality: Locality,
+        is_local: bool,
     ) -> None:
-        is_counted = locality is Locality.FEWEST and request.share_milli == WHOLE_DEVICE
+        is_counted = is_local and request.share_milli == WHOLE_DEVICE
         self._per_node = (
             min(request.devices, free_devices.widest) if is_counted else 0
         )  # of one node
@@ -161,13 +168,20 @@ class PreemptibleDevices:
 
     def may_fit(self, allocation: JobAllocation) -> bool:
         """Count an allocation as free; return whether the job may fit then."""
-        for part in allocation.nodes if self._per_node else ():
-            before = self._free[part.node]
-            self._free[part.node] += part.device_count
-            if before < self._per_node <= self._free[part.node]:
+        for node, devices, _, _, bits in allocation.nodes if self._per_node else ():
+            before = self._free[node]
+            self._free[node] = after = before + (bits.bit_count() or len(devices))
+            if before < self._per_node <= after:
                 self._nodes -= 1
         return self._nodes <= 0
 
-    def is_in_reach(self, allocation: JobAllocation) -> bool:
-        """Return whether an allocation has a node that may take part of the job."""
-        return any(self._free[part.node] >= self._least for part in allocation.nodes)
+    def in_reach(self, runs: Iterable[RunningJob]) -> list[RunningJob]:
+        """Return the runs with a node that may take part of the job."""
+        free, least = self._free, self._least
+        reached: list[RunningJob] = []
+        for run in runs:
+            for part in run.allocation.nodes:
+                if free[part.node] >= least:
+                    reached.append(run)
+                    break
+        return reached

@@ -1,5 +1,7 @@
 """Holds the jobs of one pool while they are simulated: requests, times, sort keys."""
 
+from collections.abc import Callable
+
 from perfledger_cost_models.job_logs.table import JobTable
 from perfledger_cost_models.scheduling.placement.free_devices import (
     ResourceRequest,
@@ -17,10 +19,14 @@ class SimulatedJobs:
     """
 
     def __init__(self, jobs: JobTable, policy: SchedulingPolicy, *, has_calendar: bool) -> None:
-        self._policy = policy
+        self._are_teams_equal = policy.share is FairShareRule.NONE
+        # Of a job and the time since when it waits: the job with the smallest key is first.
+        self.sort_key = self._sort_key_function(policy.order)
         self.requests, classes = request_classes(jobs, policy.sharing, has_calendar=has_calendar)
         self.class_of: list[int] = classes.tolist()
+        # By class: thousandths of devices, and milliseconds to save and load.
         self.class_milli: list[int] = [each.devices * each.share_milli for each in self.requests]
+        self.checkpoint_ms = [policy.checkpoint_ms(each.devices) for each in self.requests]
         self.submit_ms: list[int] = jobs.submit_ms.tolist()
         self.run_ms: list[int] = jobs.run_ms.tolist()
         self.remaining_ms: list[int] = jobs.run_ms.tolist()
@@ -43,24 +49,23 @@ class SimulatedJobs:
 
     def queue_key(self, job: int) -> QueueKey:
         """Return the line in which a job waits."""
-        team = 0 if self._policy.share is FairShareRule.NONE else self.team[job]
+        team = 0 if self._are_teams_equal else self.team[job]
         return team, self.class_of[job]
 
-    def sort_key(self, job: int, since_ms: int) -> int:
-        """Return the sort key of a job that waits since `since_ms`; the smallest is first."""
-        match self._policy.order:
+    def _sort_key_function(self, order: JobOrder) -> Callable[[int, int], int]:
+        match order:
             case JobOrder.SUBMISSION:
-                return 0
+                return lambda _job, _since_ms: 0
             case JobOrder.SHORTEST:
-                return self.run_ms[job]
+                return lambda job, _since_ms: self.run_ms[job]
             case JobOrder.REMAINING:
-                return self.remaining_ms[job]
+                return lambda job, _since_ms: self.remaining_ms[job]
             case JobOrder.SERVICE:
-                return self.remaining_ms[job] * self.milli(job)
+                return lambda job, _since_ms: self.remaining_ms[job] * self.milli(job)
             case JobOrder.PRIORITY:
-                return -self.priority[job]
+                return lambda job, _since_ms: -self.priority[job]
             case JobOrder.TIME_SLICE:
-                return since_ms
+                return lambda _job, since_ms: since_ms
 
     def preemption_rank(self, job: int) -> PreemptionRank:
         """Return the rank that decides which running jobs a waiting job may preempt."""

@@ -1,10 +1,12 @@
 """Orders waiting jobs in lines of one team and one request class each."""
 
 from bisect import insort
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
+from heapq import heapify
 
 QueueKey = tuple[int, int]  # team, request class
 QueueRank = tuple[float, int, int]  # the team's share, the job's key, its row
+QueueHead = tuple[QueueRank, QueueKey]
 _Place = tuple[int, int]
 
 
@@ -79,10 +81,18 @@ class WaitQueue:
         """Return the rank of the job at a place of a line."""
         return (shares.get(line[0], 0.0), *self._lines[line][place])
 
+    def heads(
+        self, shares: Mapping[int, float], *, blocked: Container[int] = ()
+    ) -> list[QueueHead]:
+        """Return the first job of each line but those of `blocked` classes, as a heap by rank."""
+        heads = [
+            ((shares.get(line[0], 0.0) if shares else 0.0, *queue[0]), line)
+            for line, queue in self._lines.items()
+            if line[1] not in blocked
+        ]
+        heapify(heads)
+        return heads
+
     def size(self, line: QueueKey) -> int:
         """Return the number of jobs in a line."""
         return len(self._lines.get(line, ()))
-
-    def lines(self) -> Iterator[QueueKey]:
-        """Return the lines with waiting jobs."""
-        return iter(self._lines)

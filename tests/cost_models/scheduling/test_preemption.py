@@ -22,7 +22,7 @@ from perfledger_cost_models.scheduling.policy import (
     Preemption,
     SchedulingPolicy,
 )
-from perfledger_cost_models.scheduling.preemption import PreemptibleDevices
+from perfledger_cost_models.scheduling.preemption import PreemptibleDevices, RunningJob
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.scheduling.simulation import simulate
 from tests.suite.tries import tries
@@ -262,6 +262,12 @@ def full_nodes(count):
     return full
 
 
+def run_on(allocation):
+    return RunningJob(
+        job=0, allocation=allocation, milli=0, priority=0, since_ms=0, end_ms=1, expected_ms=1
+    )
+
+
 @pytest.mark.parametrize(
     ("devices", "share_milli", "locality", "fits_after", "least_of_node"),
     [
@@ -277,14 +283,14 @@ def test_whole_devices_on_few_nodes_are_counted_before_any_job_is_displaced(
 ):
     request = ResourceRequest(devices, share_milli, 0, 0, 0)
     full = full_nodes(4)
-    bound = PreemptibleDevices(full, request, locality=locality)
+    bound = PreemptibleDevices(full, request, is_local=locality is Locality.FEWEST)
 
     fits, in_reach = [], []
     for device in range(12):  # node by node
         part = NodeAllocation(device // 4, np.array([device % 4]), 0, 0)
         allocation = JobAllocation(request, (part,))
         fits.append(bound.may_fit(allocation))
-        in_reach.append(bound.is_in_reach(allocation))
+        in_reach.append(bool(bound.in_reach([run_on(allocation)])))
 
     assert fits.index(True) == fits_after - 1
     assert in_reach == [device % 4 + 1 >= least_of_node for device in range(12)]
@@ -295,6 +301,7 @@ def test_on_a_full_node_a_job_of_parts_of_devices_is_in_reach():
     full = full_nodes(1)
     part = NodeAllocation(0, np.array([0]), 0, 0)
 
-    bound = PreemptibleDevices(full, request, locality=Locality.FEWEST)
+    bound = PreemptibleDevices(full, request, is_local=True)
 
-    assert bound.is_in_reach(JobAllocation(request, (part,)))
+    run = run_on(JobAllocation(request, (part,)))
+    assert bound.in_reach([run]) == [run]

@@ -27,9 +27,21 @@ def test_the_last_job_takes_its_line_along():
     assert (queue.milli, queue.size(LINE), queue.size(OTHER)) == (1000, 2, 0)
 
     queue.leave(LINE, place=0)
-    assert (bool(queue), queue.milli, list(queue.lines())) == (True, 500, [LINE])
+    assert (bool(queue), queue.milli, queue.heads({})) == (True, 500, [((0.0, 0, 1), LINE)])
     queue.leave(LINE, place=0)
-    assert (bool(queue), queue.milli, list(queue.lines())) == (False, 0, [])
+    assert (bool(queue), queue.milli, queue.heads({})) == (False, 0, [])
+
+
+def test_the_heads_of_lines_are_a_heap_by_rank_without_blocked_classes():
+    queue = queue_of((3, 0, 9), (1, 1, 9))
+    queue.add(OTHER, key=2, job=2, limit_ms=9, milli=500)
+    queue.add((0, 7), key=0, job=3, limit_ms=9, milli=500)
+
+    assert queue.heads({})[0] == ((0.0, 0, 3), (0, 7))
+    assert sorted(queue.heads({0: 0.5}, blocked={7})) == [
+        ((0.0, 2, 2), OTHER),
+        ((0.5, 1, 1), LINE),
+    ]
 
 
 def first(queue, limits, *, within_ms, spare_milli=0, shares=None, blocked=()):

@@ -22,7 +22,7 @@ class NodeBits:
     def __init__(self, nodes: int, size: int, placement: PlacementPolicy) -> None:
         self._size = size
         self._count = nodes
-        self._placement = placement
+        self._is_first_fit = placement is PlacementPolicy.FIRST_FIT
         self._is_best_fit = placement is PlacementPolicy.BEST_FIT
         self._bits = [*[0] * size, (1 << nodes) - 1]
         self._idle = [size] * nodes
@@ -84,15 +84,33 @@ class NodeBits:
     def take(self, devices: int) -> tuple[Portion, ...] | None:
         """Find devices for a job, and take them."""
         if devices <= self._size:
-            node = self.node_for(devices)
-            if node is None:
-                return None
-            self.move(node, devices)
-            return ((node, devices),)
+            node = self.take_of_one(devices)
+            return None if node is None else ((node, devices),)
         portions = self.find(devices)
         for portion in portions or ():
             self.move(*portion)
         return portions
+
+    def take_of_one(self, devices: int) -> int | None:
+        """Take devices of the node with the best score; return it, None if none has room."""
+        if devices > self.free:
+            return None
+        if self._count > 1 and self._is_best_fit:
+            bits = self._bits
+            for free in range(devices, self._size + 1):
+                if bits[free]:
+                    bit = bits[free] & -bits[free]
+                    bits[free] ^= bit
+                    bits[free - devices] |= bit
+                    node = bit.bit_length() - 1
+                    self._idle[node] = free - devices
+                    self.free -= devices
+                    return node
+            return None
+        node = self.node_for(devices)
+        if node is not None:
+            self.move(node, devices)
+        return node
 
     def give_back(self, portions: Iterable[Portion]) -> None:
         """Give back devices of nodes."""
@@ -125,7 +143,7 @@ class NodeBits:
                     return (bits & -bits).bit_length() - 1
             return None
         fitting = range(devices, self._size + 1)
-        if self._placement is PlacementPolicy.FIRST_FIT:
+        if self._is_first_fit:
             return min(
                 (_lowest(self._bits[free]) for free in fitting if self._bits[free]), default=None
             )

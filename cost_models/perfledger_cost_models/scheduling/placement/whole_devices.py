@@ -20,7 +20,12 @@ from perfledger_cost_models.scheduling.placement.free_devices import (
     ResourceRequest,
 )
 from perfledger_cost_models.scheduling.placement.node_bits import MAX_WIDTH, PLACEMENTS, NodeBits
-from perfledger_cost_models.scheduling.policy import DeviceSharing, Locality, SchedulingPolicy
+from perfledger_cost_models.scheduling.policy import (
+    DeviceSharing,
+    Locality,
+    Preemption,
+    SchedulingPolicy,
+)
 
 _BITS_SAY = np.zeros(0, np.int64)  # instead of the places of devices
 _REMEMBERED = 2**16  # allocations and choices of lowest bits
@@ -54,6 +59,8 @@ class WholeDevices:
     def __init__(
         self, jobs: JobTable, cluster: Cluster, nodes: IntArray, policy: SchedulingPolicy
     ) -> None:
+        # Jobs that migrate are placed on nodes only: which of their devices they get is all one.
+        self._has_places = policy.preemption is not Preemption.MIGRATION
         self.widest = int(cluster.devices[nodes[0]])
         self._nodes = NodeBits(len(nodes), self.widest, policy.placement)
         self._idle = [(1 << self.widest) - 1] * len(nodes)  # devices of each node
@@ -93,13 +100,12 @@ class WholeDevices:
             if allocation is not None:
                 self.take(allocation)
             return allocation
-        node = self._nodes.node_for(count)
+        node = self._nodes.take_of_one(count)
         if node is None:
             return None
-        idle = self._idle[node]
-        bits = lowest_bits(idle, count)
-        self._idle[node] = idle ^ bits
-        self._nodes.move(node, count)
+        bits = self._lowest_bits(node, count)
+        if self._has_places:
+            self._idle[node] ^= bits
         self.free_milli -= count * WHOLE_DEVICE
         key = (request, node, bits)
         allocation = self._allocations.get(key)
@@ -111,13 +117,17 @@ class WholeDevices:
         return allocation
 
     def _part(self, node: int, count: int) -> NodeAllocation:
-        return NodeAllocation(node, _BITS_SAY, 0, 0, lowest_bits(self._idle[node], count))
+        return NodeAllocation(node, _BITS_SAY, 0, 0, self._lowest_bits(node, count))
+
+    def _lowest_bits(self, node: int, count: int) -> int:
+        return lowest_bits(self._idle[node], count) if self._has_places else (1 << count) - 1
 
     def take(self, allocation: JobAllocation) -> None:
         """Take the devices of an allocation."""
         for node, _, _, _, bits in allocation.nodes:
             count = bits.bit_count()
-            self._idle[node] ^= bits
+            if self._has_places:
+                self._idle[node] ^= bits
             self._nodes.move(node, count)
             self.free_milli -= count * WHOLE_DEVICE
 
@@ -125,7 +135,8 @@ class WholeDevices:
         """Give back the devices of an allocation."""
         for node, _, _, _, bits in allocation.nodes:
             count = bits.bit_count()
-            self._idle[node] ^= bits
+            if self._has_places:
+                self._idle[node] ^= bits
             self._nodes.move(node, -count)
             self.free_milli += count * WHOLE_DEVICE
 
@@ -140,7 +151,8 @@ class WholeDevices:
     def give_all_back(self, allocations: Iterable[JobAllocation]) -> None:  # noqa: ARG002
         """Give back all allocations that there are."""
         self._nodes.clear()
-        self._idle = [(1 << self.widest) - 1] * len(self._idle)
+        if self._has_places:
+            self._idle = [(1 << self.widest) - 1] * len(self._idle)
         self.free_milli = self.capacity_milli
 
     def unusable(self) -> float:
