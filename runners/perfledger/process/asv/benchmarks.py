@@ -3,10 +3,12 @@
 https://asv.readthedocs.io/en/stable/writing_benchmarks.html
 """
 
+import hashlib
 import inspect
 import os
 import pickle
 import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -118,6 +120,7 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
                     ignored.update(name for name in IGNORED if _first(sources, name) is not None)
                 except BaseException as error:  # a boundary: the user's class may raise anything
                     broken.append(_failure(benchmark, error, context))
+    _cache_folder()  # before the forks, which share it
     return CollectedWorkloads(
         workloads=tuple(workloads.values()),
         broken=tuple(broken),
@@ -269,28 +272,50 @@ class _RunningBenchmark:
             function(*self._values)
 
 
-# The values of setup_cache, by its function's line, stored as asv does: pickled, one per process.
-_CACHES: dict[str, bytes] = {}
+# The folders of a process and its forks: those in which benchmarks run, and the one that keeps what
+# each setup_cache returned, by its function's line, with the folder in which it ran.
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+_CACHE_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def _private_folder() -> str:
     """Return the folder in which this process's benchmarks run."""
-    if not _FOLDERS:
-        _FOLDERS.append(tempfile.TemporaryDirectory(prefix="asv-", ignore_cleanup_errors=True))
-    return _FOLDERS[0].name
+    return _only_folder(_FOLDERS, "asv-")
+
+
+def _cache_folder() -> Path:
+    """Return the folder of the caches; forks share it once their parent has created it."""
+    return Path(_only_folder(_CACHE_FOLDERS, "asv-cache-"))
+
+
+def _only_folder(folders: list[tempfile.TemporaryDirectory[str]], prefix: str) -> str:
+    if not folders:
+        folders.append(tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True))
+    return folders[0].name
 
 
 def _cache_copy(sources: Sequence[Foreign]) -> tuple[object, ...]:
-    """Return a copy of what setup_cache returned, () if there is none or it returned None."""
+    """Return a copy of what setup_cache returned, () if there is none or it returned None.
+
+    It runs once for this process and its forks. As in asv, its benchmarks run in its folder, where
+    they find the files that it wrote.
+    """
     function = _first(sources, "setup_cache")
     if function is None:
         return ()
     code = inspect.unwrap(function).__code__
     source_line = f"{code.co_filename}:{code.co_firstlineno}"
-    if source_line not in _CACHES:
-        _CACHES[source_line] = pickle.dumps(function())
-    value = pickle.loads(_CACHES[source_line])  # noqa: S301 - written a line above
+    place = _cache_folder() / hashlib.sha256(source_line.encode()).hexdigest()[:16]
+    stored = place.with_suffix(".pickle")
+    if not stored.exists():
+        shutil.rmtree(place, ignore_errors=True)  # of a process that failed in it
+        place.mkdir()
+        os.chdir(place)
+        part = place.with_suffix(".part")
+        part.write_bytes(pickle.dumps(function()))
+        part.replace(stored)
+    os.chdir(place)
+    value = pickle.loads(stored.read_bytes())  # noqa: S301 - written by this process or a fork
     return () if value is None else (value,)
 
 

@@ -59,10 +59,11 @@ class Memory:
 @pytest.fixture(autouse=True)
 def _fresh_caches(monkeypatch):
     folders = []
-    monkeypatch.setattr(asv_benchmarks, "_CACHES", {})
+    caches = []
+    monkeypatch.setattr(asv_benchmarks, "_CACHE_FOLDERS", caches)
     monkeypatch.setattr(asv_benchmarks, "_FOLDERS", folders)
     yield
-    for folder in folders:
+    for folder in (*folders, *caches):
         folder.cleanup()
 
 
