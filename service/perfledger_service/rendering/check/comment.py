@@ -17,7 +17,7 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
-from perfledger_service.rendering.layout.check_command import reproduction
+from perfledger_service.rendering.layout.check_command import reproduction, unreached_command
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import link
 from perfledger_service.rendering.layout.failure_rows import (
@@ -218,6 +218,7 @@ def report_markdown(
             "optimal numbers of steps",
         ),
         "reproduction": reproduction(report),
+        "unreached": unreached_command(report),
         "limits": limits,
         "untrusted": provenance_facts.untrusted_names(report),
     }

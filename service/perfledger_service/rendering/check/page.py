@@ -33,7 +33,7 @@ from perfledger_service.rendering.layout import (
     provenance_facts,
     verdict_rows,
 )
-from perfledger_service.rendering.layout.check_command import reproduction
+from perfledger_service.rendering.layout.check_command import reproduction, unreached_command
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.failure_rows import (
     failure_rows,
@@ -253,6 +253,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle, *, page: int = 
         unit_costs=_by_workload(_outside(price_rows.unit_cost_rows(report), other_workloads)),
         projected=_outside(projection_rows.projected_rows(report), other_workloads),
         sources=price_rows.source_rows(report),
+        unreached=unreached_command(report),
         failures=fold_alike(failure_rows(report))[:_MAX_ROWS],
         revisions=provenance_facts.revision_facts(report),
         machine=provenance_facts.machine_facts(report.machine),

@@ -24,7 +24,7 @@ from perfledger_service.rendering.layout import (
     verdict_rows,
     vocabulary,
 )
-from perfledger_service.rendering.layout.check_command import reproduction
+from perfledger_service.rendering.layout.check_command import reproduction, unreached_command
 from perfledger_service.rendering.layout.escape import MAX_LONG_NAME, clean, clean_sentence
 from perfledger_service.rendering.layout.failure_rows import (
     FailureRow,
@@ -174,6 +174,9 @@ def _missing(report: Report) -> Iterator[RenderableType]:
         yield _heading("Not measured")
     for failure in failures:
         yield from _failure(failure)
+    if command := unreached_command(report):
+        yield Padding(Text("To measure just what the budget did not reach:"), _INDENT)
+        yield Text(f"  {command}", no_wrap=True, overflow="ignore")
     if report.new_workloads or report.skipped:
         yield Text()
     for name in report.new_workloads:

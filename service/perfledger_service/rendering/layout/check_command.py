@@ -1,9 +1,10 @@
 """Writes the commands that repeat a check, with its options."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from perfledger.records import Revision, short_sha
+from perfledger.records import FailureReason, Revision, short_sha
+from perfledger.registration.workload_pattern import is_match
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_runners.bundles.value_checks import MAX_WORD
 from perfledger_service.rendering.layout.escape import clean
@@ -13,6 +14,7 @@ from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
+_MAX_UNREACHED = 12  # patterns of what the budget did not reach
 _NOT_UNCHANGED = "# only the workloads that are not unchanged"
 _MAX_COLUMNS = 76  # a longer command continues on the next line
 _MAX_LENGTH = 1500  # characters of all settings, or of all patterns: a comment has limits
@@ -56,6 +58,38 @@ def reproduction(report: Report) -> str:
     if not missing:
         return command
     return f"# give it the same {', '.join(missing)}, which cannot be shown here\n{command}"
+
+
+def unreached_command(report: Report) -> str:
+    """Return the command that measures just what the budget did not reach.
+
+    "" without such workloads, or if no command of a few patterns says which they are.
+    """
+    names = {each.workload for each in report.failures if each.why is FailureReason.BUDGET}
+    options, registered = report.options, {spec.id for spec in report.workloads}
+    # The report does not list what the check's own choice left out, and patterns may match it.
+    has_choice = bool(options.workloads or options.expression)
+    patterns = tuple(sorted(names)) if has_choice else _patterns(sorted(names), registered - names)
+    is_short = len(patterns) <= _MAX_UNREACHED and _are_typable(patterns)
+    if not is_short or not all(":" in each for each in patterns):
+        return ""
+    if not patterns or missing_options(options, has_workloads=True):
+        return ""
+    return " ".join(check_words(report.base, report.head, options, workloads=patterns))
+
+
+def _patterns(names: Sequence[str], other_names: Collection[str]) -> tuple[str, ...]:
+    """Return patterns of all of these names and of no others: modules, functions, then names."""
+    patterns: dict[str, None] = {}
+    for name in names:
+        module, _, function = name.partition(":")
+        wide = (f"{module}:*", f"{module}:{function.partition('[')[0]}[*")
+        fitting = (
+            pattern for pattern in wide if not any(is_match(pattern, each) for each in other_names)
+        )
+        pattern = next((each for each in fitting if is_match(each, name)), name)
+        patterns[pattern] = None
+    return tuple(patterns)
 
 
 def check_words(

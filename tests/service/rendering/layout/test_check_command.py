@@ -4,6 +4,8 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import STEP_TIME
+from perfledger.records import Failure, FailureReason, Side
+from perfledger.registration.workload_pattern import is_match
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout.check_command import (
     BISECT_FLAGS,
@@ -11,6 +13,7 @@ from perfledger_service.rendering.layout.check_command import (
     command_words,
     is_typable,
     reproduction,
+    unreached_command,
 )
 from perfledger_service.values.check_options import CheckOptions
 
@@ -171,3 +174,62 @@ def test_what_the_command_lacks_stands_above_it(reports):
 )
 def test_a_text_is_typed_whole_or_not_at_all(text, is_whole):
     assert is_typable(text) is is_whole
+
+
+NAMES = tuple(
+    f"{module}:{function}{params}"
+    for module in ("bench.a", "bench.b")
+    for function in ("f", "g", "gg")
+    for params in ("[n=1]", "[n=2]", "")
+)
+
+
+@pytest.fixture
+def beyond_budget(reports, make):
+    """Return a function that returns the command for workloads that the budget did not reach."""
+
+    def command(names, *, registered=NAMES, options=None):
+        report = replace(
+            reports["regressed"],
+            options=options or CheckOptions(),
+            workloads=tuple(replace(make.SPECS[0], id=name) for name in registered),
+            failures=tuple(
+                Failure(workload=name, side=Side.HEAD, why=FailureReason.BUDGET, detail="spent")
+                for name in names
+            ),
+        )
+        return unreached_command(report)
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("names", "patterns"),
+    [
+        (NAMES[9:], ["bench.b:*"]),
+        (NAMES[:2], ["bench.a:f[*"]),
+        (NAMES[:3], ["bench.a:f", "bench.a:f[*"]),
+        (NAMES[3:5], ["bench.a:g[*"]),  # and not those of gg
+        ((NAMES[0],), ["bench.a:f[n=1]"]),
+        (NAMES[8:], ["bench.a:gg", "bench.b:*"]),
+    ],
+)
+def test_what_the_budget_did_not_reach_is_measured_alone_by_one_command(
+    beyond_budget, names, patterns
+):
+    words = shlex.split(beyond_budget(names))
+    chosen = [word for word, option in zip(words[1:], words, strict=False) if option[:4] == "--wo"]
+
+    assert chosen == patterns
+    assert {name for name in NAMES if any(is_match(each, name) for each in chosen)} == set(names)
+
+
+def test_without_a_short_command_for_just_these_there_is_none(beyond_budget):
+    many = tuple(f"bench.m{number}:f" for number in range(26))
+    chosen = CheckOptions(expression="f")
+
+    assert beyond_budget(()) == ""
+    assert beyond_budget(("bench/a.py",)) == ""
+    assert beyond_budget(many[::2], registered=many) == ""
+    assert "bench.b:*" not in beyond_budget(NAMES[9:], options=chosen)  # it left others out
+    assert "-k" not in beyond_budget(NAMES[9:], options=chosen)
