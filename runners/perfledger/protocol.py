@@ -73,6 +73,8 @@ class MessageType(StrEnum):
     NO_FORK = "no_fork"
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
+    # workload, steps, compiling_steps, seconds, compile_s: a slow step compiled; all so far
+    COMPILING = "compiling"
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, spans_s, left_out, turns, core_times, device,

@@ -14,6 +14,7 @@ from time import monotonic, time
 
 from perfledger.failure_reason import detail_of
 from perfledger.measuring.clock_bound import ends_by_clock
+from perfledger.measuring.compiling_steps import CompilingSteps
 from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
 from perfledger.measuring.rank_link import ExchangeKind, RankLink
 from perfledger.measuring.step_results import (
@@ -24,6 +25,7 @@ from perfledger.measuring.step_results import (
 )
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.measuring.timed_step import TimedStep
+from perfledger.meters.compile_watch import CompileReader
 from perfledger.meters.device import DeviceMeter, TraceEffort, window_steps
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.package_code import MAX_PACKAGES
@@ -128,7 +130,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             effort=context.request.effort_of(name),
             set_ups=bound.workload.set_ups,
             on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
-            after_step=channel.leave_if_forked,
+            after_step=_step_end(context, name, compiled),
             turn=turn_of(context, name) if context.request.is_interleaved else None,
             on_result=results.examine,
             before_last=last_step.watch,
@@ -136,6 +138,26 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             in_use_bytes=meter.in_use_bytes,
         )
     return {"windows": windows[0]} if windows else run_fields(sampled)
+
+
+def _step_end(
+    context: CommandContext, workload: str, compiled: CompileReader
+) -> Callable[[], None]:
+    """Return what follows each step: it leaves forks, and reports slow steps that compile."""
+    if context.link is not None:  # of several ranks only this one's compilations are known
+        return context.channel.leave_if_forked
+    compiling = CompilingSteps(
+        compiled,
+        send=lambda steps: context.channel.send(
+            MessageType.COMPILING, {"workload": workload, **asdict(steps)}
+        ),
+    )
+
+    def end_step() -> None:
+        context.channel.leave_if_forked()
+        compiling.end_step()
+
+    return end_step
 
 
 def record_windows(

@@ -1,4 +1,4 @@
-"""Parses and validates a child's evidence that its steps do their work."""
+"""Parses and validates a child's evidence that its steps do their work, and counts of it."""
 
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from perfledger.step_evidence import (
     ResultState,
     StepEvidence,
 )
+from perfledger_runners.children.message_texts import Id, ShortText
 from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_runners.safe_text import clean_text
 
@@ -62,3 +63,13 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 def _clean(value: Param) -> Param:
     return clean_text(value) if isinstance(value, str) else value
+
+
+class CountValue(Struct, frozen=True, kw_only=True):
+    """One count of a step, with the fields of a Count."""
+
+    name: Id
+    unit: ShortText
+    value: Annotated[float, Meta(ge=0, le=MAX_READING)]
+    source: ShortText
+    is_complete: bool = True

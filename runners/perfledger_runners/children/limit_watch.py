@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection
 from perfledger.measuring.thread_waits import ThreadWaits
 from perfledger.meters.child_processes import ThreadTimes
 from perfledger.records import FailureReason
-from perfledger.rounding import digits, typed
+from perfledger.rounding import digits, integer, typed
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.process_tree import available_bytes
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
+    CompilingMessage,
     DoneMessage,
     EndedMessage,
     ImportingMessage,
@@ -31,6 +32,8 @@ MEMORY_SHARE = 0.9
 # Share of its time limit that a child may be idle.
 IDLE_SHARE = 0.25
 STARTING, SETTING_UP, PROFILED = "starting up", "setting up or warming up", "being profiled"
+# Share of a workload's time so far from which on compiling is why it takes too long.
+COMPILING_SHARE = 0.5
 # Begins the reason for ending a child that waits, perhaps for what the other side has.
 WAITED = "it waited"
 # Of a core. A loop that tries for a lock twenty times a second takes a two-hundredth.
@@ -89,6 +92,7 @@ class LimitWatch:
             self._memory = int(MEMORY_SHARE * available)
         self._looked_at = self._since
         self._workload = ""
+        self._compiling: CompilingMessage | None = None  # the last one of the workload
         self._file = ""  # that is being imported
         self._is_awaited = harness.is_awaited
         self._idle = IdleWatch(child.thread_times)
@@ -104,12 +108,13 @@ class LimitWatch:
             case SamplingMessage() | TurnMessage():
                 self._phase = PROFILED if self._phase == PROFILED else "being measured"
                 return
-            case ReadyMessage() | EndedMessage():
+            case ReadyMessage() | EndedMessage() | CompilingMessage():
+                self._compiling = message if isinstance(message, CompilingMessage) else None
                 return
             case ServedMessage(workload=workload):
                 self._phase, self._allowed_s = "under load", self._limits.of(workload)
             case StartedMessage(workload=workload):
-                self._workload = workload
+                self._workload, self._compiling = workload, None
                 self._phase = SETTING_UP
                 self._allowed_s = self._limits.of(workload)
             case ImportingMessage(path=path):
@@ -130,7 +135,22 @@ class LimitWatch:
     def _activity(self) -> str:
         """Return what the child is doing, with the file that it imports while it is listed."""
         is_importing = self._file and self._phase == STARTING
-        return f"importing {clean_text(self._file)[:MAX_DETAIL]}" if is_importing else self._phase
+        if is_importing:
+            return f"importing {clean_text(self._file)[:MAX_DETAIL]}"
+        return f"{self._phase}{self._compilations()}"
+
+    def _compilations(self) -> str:
+        """Return how much of the workload's time its steps compiled, if that is most of it."""
+        steps = self._compiling
+        if steps is None or steps.compile_s < COMPILING_SHARE * steps.seconds:
+            return ""
+        share = f"{digits(steps.compile_s, 2)} of {digits(steps.seconds, 2)} s"
+        if steps.compiling_steps == 1:
+            return f" (compiling took {share})"
+        return (
+            f" (at least {integer(steps.compiling_steps)} of {integer(steps.steps)} steps compiled "
+            f"for {share}: let all steps have the same shapes, padded, or sizes marked as dynamic)"
+        )
 
     def _await(self, now: float) -> None:
         """Expect the child to compute from now on."""

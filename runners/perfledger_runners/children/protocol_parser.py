@@ -29,7 +29,7 @@ from perfledger.registration.argument_faults import (
 )
 from perfledger.registration.variant_name import MAX_VARIANT_LENGTH
 from perfledger_runners.children.compile_parser import CompiledPrograms
-from perfledger_runners.children.evidence_parser import EndCostFields, Evidence
+from perfledger_runners.children.evidence_parser import CountValue, EndCostFields, Evidence
 from perfledger_runners.children.message_texts import (
     MAX_LISTED_DEVICES,
     TAG,
@@ -176,6 +176,16 @@ class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
     workload: Id
 
 
+class CompilingMessage(Message, frozen=True, kw_only=True, tag="compiling"):
+    """How many steps of a workload have ended and at least compiled, and for how long."""
+
+    workload: Id
+    steps: Annotated[int, Meta(ge=1)]
+    compiling_steps: Annotated[int, Meta(ge=1)]
+    seconds: Seconds  # since the workload's start
+    compile_s: Seconds
+
+
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
     """An interleaved child that waits before a workload's set-up, or with "" before its end."""
 
@@ -243,16 +253,6 @@ class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     step_seconds: Seconds = 0.0
 
 
-class CountValue(Struct, frozen=True, kw_only=True):
-    """One count of a step, with the fields of a Count."""
-
-    name: Id
-    unit: ShortText
-    value: Annotated[float, Meta(ge=0, le=MAX_READING)]
-    source: ShortText
-    is_complete: bool = True
-
-
 class CountedMessage(Message, frozen=True, kw_only=True, tag="counted"):
     """The work of a workload's step, with the fields of a StepWork."""
 
@@ -314,6 +314,7 @@ AnyMessage = (
     | LeftOutMessage
     | NoteMessage
     | ImportingMessage
+    | CompilingMessage
     | ReadyMessage
     | StartedMessage
     | SamplingMessage

@@ -7,6 +7,7 @@ from perfledger_runners.children.protocol_parser import (
     AnyMessage,
     BrokenMessage,
     CalledMessage,
+    CompilingMessage,
     CountedMessage,
     DoneMessage,
     EndedMessage,
@@ -89,6 +90,7 @@ class ProtocolState:
                 | LeftOutMessage()
                 | NoteMessage()
                 | ImportingMessage()
+                | CompilingMessage()
                 | ReadyMessage()
                 | SamplingMessage()
                 | TurnMessage()
@@ -117,7 +119,8 @@ class ProtocolState:
             case ReadyMessage() | StartedMessage() | DoneMessage() | EndedMessage():
                 return not self.is_in_workload and self._may_follow(message)
             case (
-                SamplingMessage()
+                CompilingMessage()
+                | SamplingMessage()
                 | TurnMessage()
                 | RunMessage()
                 | WindowsMessage()

@@ -11,6 +11,7 @@ from perfledger_runners.children.child import POLL_S
 from perfledger_runners.children.harness import ChildLimits, Harness
 from perfledger_runners.children.limit_watch import IdleWatch, LimitWatch
 from perfledger_runners.children.protocol_parser import (
+    CompilingMessage,
     ImportingMessage,
     RunMessage,
     SamplingMessage,
@@ -267,3 +268,45 @@ def test_what_it_did_before_does_not_count():
     watch.restart(0.0, idle_s=IDLE_S)
 
     assert [watch.is_idle(now) for now in (1.0, 11.0, 20.9, 21.0)] == [False, False, False, True]
+
+
+def compiling(steps, compiling_steps, compile_s):
+    return CompilingMessage(
+        version=2,
+        workload="m:f",
+        steps=steps,
+        compiling_steps=compiling_steps,
+        seconds=90.0,
+        compile_s=compile_s,
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (None, ""),
+        (compiling(4, 3, 44.9), ""),
+        (compiling(1, 1, 80.0), " (compiling took 80 of 90 s)"),
+        (
+            compiling(4, 3, 80.0),
+            (
+                " (at least 3 of 4 steps compiled for 80 of 90 s: let all steps have the same "
+                "shapes, padded, or sizes marked as dynamic)"
+            ),
+        ),
+    ],
+)
+def test_steps_that_compile_again_are_named_where_time_runs_out(harness, clock, message, words):
+    watch = LimitWatch(child(), harness)
+    watch.hear(started())
+    if message is not None:
+        watch.hear(message)
+    clock.now = 100.1
+
+    reason, detail = watch.trouble()
+
+    assert reason is FailureReason.HUNG
+    assert detail == f"it did not end within 100 s while setting up or warming up{words}"
+    watch.hear(started())  # the next one has not compiled
+    clock.now = 200.3
+    assert "compil" not in watch.trouble()[1]
