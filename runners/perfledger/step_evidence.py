@@ -45,6 +45,8 @@ class StepEvidence:
     per step, without what the harness itself needs. `ends_by_clock` says that the step works until
     a clock says so; False if unknown. `end_cost` is that of the process, None if unknown, and
     `short_end_cost` that of another process of the same side which ran few steps; None if none did.
+    `has_unseen_programs` says that programs ran which may have imported installed copies of the
+    repository's packages: the system does not show it.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -57,6 +59,7 @@ class StepEvidence:
     ends_by_clock: bool = False
     end_cost: EndCost | None = None
     short_end_cost: EndCost | None = None
+    has_unseen_programs: bool = False
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
         """Return the total seconds of all steps whose readings are these times per step."""

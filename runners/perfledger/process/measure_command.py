@@ -104,7 +104,15 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
                 "device_places": meter.device_places() if is_one else (),
                 "rank_times_s": sampled.rank_times_s,
                 "packages": last_step.packages(is_prepared=sampled.is_prepared),
-                "evidence": asdict(evidence_of_ranks(results.evidence(sampled), context.link)),
+                "evidence": asdict(
+                    evidence_of_ranks(
+                        replace(
+                            results.evidence(sampled),
+                            has_unseen_programs=last_step.has_unseen_programs,  # after `packages`
+                        ),
+                        context.link,
+                    )
+                ),
                 "memory": asdict(sampled.memory if is_one else MemoryReadings()),
                 "compiled": None if record is None else asdict(record),
             }
@@ -212,6 +220,11 @@ class _LastStepWatch:
             own_folders=context.recorder.own_folders,
             began=time() - (monotonic() - context.began),
         )
+
+    @property
+    def has_unseen_programs(self) -> bool:
+        """Return whether programs ran that may have imported installed copies unnoticed."""
+        return self._programs.has_unseen_programs
 
     def watch(self) -> None:
         """Begin, right before the last step."""

@@ -46,6 +46,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     paused_cores: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     leftover_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     ends_by_clock: bool = False
+    has_unseen_programs: bool = False
 
     def step_evidence(self) -> StepEvidence:
         """Return the evidence with texts that are safe to show and store."""
@@ -58,6 +59,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
             paused_cores=self.paused_cores,
             leftover_s=self.leftover_s,
             ends_by_clock=self.ends_by_clock,
+            has_unseen_programs=self.has_unseen_programs,
         )
 
 

@@ -23,6 +23,10 @@ from perfledger_runners.safe_text import MAX_DETAIL
 
 BUILD_ADVICE = "set `build` in perfledger.toml or run with --isolated"
 DEPENDENCY_ADVICE = "set `build` in perfledger.toml to a command that installs them"
+UNSEEN_PROGRAMS = (
+    "steps of {} start programs, and this system does not show whether these import an installed "
+    "copy in place of a side's code: Linux's inotify would, with enough fs.inotify.max_user_watches"
+)
 # git's hash of an empty file, which every package has.
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ABSENT = "none"
@@ -115,6 +119,8 @@ class CodeOriginCheck:
                 f"{package.name} ran from its installed copy at {package.folder} on both sides; "
                 "its code is the same in base and head"
             )
+        if run.evidence.has_unseen_programs and self._changed_code:
+            self._note(UNSEEN_PROGRAMS.format(run.workload))
         for note in self._shared.notes(run):
             self._note(note)
         shared_fault = self._shared.fault(run)

@@ -18,8 +18,12 @@ MAX_WATCHED = 200  # the kernel's limits are for all programs of a user
 
 @dataclass(slots=True)
 class FileOpens:
-    """A watch over files, and over those in folders: which were opened, by whatever process."""
+    """A watch over files, and over those in folders: which were opened, by whatever process.
 
+    It `is_complete` unless the system could not watch a path, or a step ended the watch.
+    """
+
+    is_complete: bool = True
     _descriptor: int = -1
     _paths: dict[int, Path] = field(default_factory=dict[int, Path])
 
@@ -28,18 +32,23 @@ class FileOpens:
 
         Has no effect for a path that is missing, and where the system cannot watch more.
         """
+        existing = [path for path in paths if path.exists()]
         with suppress(OSError, AttributeError):
             library = ctypes.CDLL(None)
             self._descriptor = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-            for path in tuple(paths)[:MAX_WATCHED]:
+            for path in existing[:MAX_WATCHED]:
                 watch = library.inotify_add_watch(self._descriptor, os.fsencode(path), OPEN)
                 if watch >= 0:
                     self._paths[watch] = path
+        self.is_complete = len(self._paths) == len(set(existing))
 
     def opened(self) -> frozenset[Path]:
         """Return the files that were opened, and end the watch."""
         descriptor, self._descriptor = self._descriptor, -1
-        if descriptor < 0 or not _is_watch(descriptor):
+        if descriptor < 0:
+            return frozenset()
+        if not _is_watch(descriptor):
+            self.is_complete = False
             return frozenset()
         content = b""
         with suppress(OSError):  # no more

@@ -55,6 +55,11 @@ class InstalledCopies:
                 self._copies |= dict.fromkeys(_code_places(place), (package.name, copy))
         self._opens.watch(self._copies)
 
+    @property
+    def has_unwatched(self) -> bool:
+        """Return whether there are copies that may have been opened unnoticed."""
+        return bool(self._copies) and not self._opens.is_complete
+
     def opened(self) -> dict[str, Path]:
         """Return the folders of the copies whose code was opened, by name, and end the watch."""
         files = [path for path in self._opens.opened() if path.suffix in CODE]

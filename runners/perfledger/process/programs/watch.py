@@ -42,7 +42,8 @@ class ProgramWatch:
     """A watch over the programs that this process starts, and those that they start in turn.
 
     `root` is the side's checkout, `packages` are the repository's own. `environment` is the side's
-    own environment, "" without one: the copies in it are the side's.
+    own environment, "" without one: the copies in it are the side's. After the watch,
+    `has_unseen_programs` says that programs ran which may have opened copies unnoticed.
     """
 
     root: Path
@@ -51,6 +52,7 @@ class ProgramWatch:
     environment: str = ""
     caches: Sequence[Path] | None = None
     search_path: Sequence[str] = field(default_factory=lambda: sys.path)
+    has_unseen_programs: bool = False
     _programs: list[StartedProgram] = field(default_factory=list[StartedProgram])
     _fork_copies: dict[str, Path] = field(default_factory=dict[str, Path])
     _record: Path | None = None  # its folder
@@ -98,6 +100,7 @@ class ProgramWatch:
         } | self._fork_copies
         if self._programs or self._has_started():  # else the opening program is not the step's
             copies |= opened
+            self.has_unseen_programs = self._installed.has_unwatched
         return (
             *(
                 # Their files are not read.

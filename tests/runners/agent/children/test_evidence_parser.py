@@ -21,6 +21,7 @@ def test_evidence_is_kept_with_clean_texts():
         paused_cores=0.5,
         leftover_s=0.25,
         ends_by_clock=True,
+        has_unseen_programs=True,
     )
 
     assert evidence.step_evidence() == StepEvidence(
@@ -32,6 +33,7 @@ def test_evidence_is_kept_with_clean_texts():
         paused_cores=0.5,
         leftover_s=0.25,
         ends_by_clock=True,
+        has_unseen_programs=True,
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from perfledger.metrics import STEP_TIME
 from perfledger.package_code import CompiledModule, LoadedPackage
 from perfledger.records import FailureReason, Run, Side
+from perfledger.step_evidence import StepEvidence
 from perfledger_runners.checkouts.dependency_files import DeclaredDependencies, ProjectBuild
 from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
 from perfledger_runners.measuring.code_origin import (
@@ -75,6 +76,20 @@ def test_a_changed_package_that_ran_from_its_checkout_is_measured():
 
     assert check.failure(run(OWN)) is None
     assert check.notes() == ()
+
+
+@pytest.mark.parametrize(("head", "notes"), [(PYTHON_CHANGED, 1), (BASE, 0)])
+def test_programs_that_nobody_can_watch_have_one_note_if_code_changed(head, notes):
+    check = CodeOriginCheck(base=BASE, head=head)
+    unseen = StepEvidence(has_unseen_programs=True)
+
+    failures = [check.failure(replace(run(OWN, side=side), evidence=unseen)) for side in Side]
+
+    assert failures == [None, None]
+    assert len(check.notes()) == notes
+    assert all(
+        "steps of w:f start programs, and this system does" in each for each in check.notes()
+    )
 
 
 def test_an_installed_copy_of_an_unchanged_package_is_measured_with_one_note():

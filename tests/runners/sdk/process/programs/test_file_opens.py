@@ -29,6 +29,7 @@ def test_files_that_another_process_opens_are_noticed(folder):
 
     assert opens.opened() == {folder / "read.py"}
     assert opens.opened() == set()
+    assert opens.is_complete
 
 
 def test_a_single_file_is_watched_too(folder):
@@ -42,10 +43,14 @@ def test_a_single_file_is_watched_too(folder):
 
 def test_only_so_many_paths_are_watched(folder):
     opens = FileOpens()
-    opens.watch([*(folder / f"{number}" for number in range(MAX_WATCHED)), folder])
+    paths = [folder / f"{number}" for number in range(MAX_WATCHED)]
+    for path in paths:
+        path.touch()
+    opens.watch([*paths, folder])
     (folder / "read.py").read_text()
 
     assert opens.opened() == set()
+    assert not opens.is_complete
 
 
 def test_a_step_that_closes_all_files_ends_the_watch(folder):
@@ -55,6 +60,7 @@ def test_a_step_that_closes_all_files_ends_the_watch(folder):
     os.close(opens._descriptor)
 
     assert opens.opened() == set()
+    assert not opens.is_complete
 
 
 def test_a_pipe_that_a_step_opened_in_its_place_is_not_read(folder):
@@ -80,3 +86,20 @@ def test_a_system_without_such_watches_notices_nothing(folder, monkeypatch, faul
     (folder / "read.py").read_text()
 
     assert opens.opened() == set()
+    assert not opens.is_complete
+
+
+def test_a_user_who_has_no_watches_left_notices_nothing(folder, monkeypatch):
+    class Exhausted:
+        def inotify_init1(self, _):
+            return os.open(folder, os.O_RDONLY)
+
+        def inotify_add_watch(self, *_):
+            return -1  # ENOSPC: fs.inotify.max_user_watches
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: Exhausted())
+    opens = FileOpens()
+    opens.watch([folder])
+
+    assert not opens.is_complete
+    os.close(opens._descriptor)

@@ -1,5 +1,6 @@
 """Real programs that a step starts with an environment of their own."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -340,3 +341,21 @@ def test_a_copy_that_is_opened_while_the_step_starts_nothing_is_not_the_steps(si
     (side.site / "mine" / "__init__.py").read_text()
 
     assert watch.copies() == ()
+
+
+@pytest.mark.parametrize("is_started", [True, False])
+@pytest.mark.parametrize("has_watches", [True, False])
+def test_programs_that_may_open_a_copy_unnoticed_are_reported(
+    side, monkeypatch, is_started, has_watches
+):
+    if not has_watches:
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: None)
+    watch = side.watch()
+    if is_started:
+        side.hooks[0]("subprocess.Popen", (None, ["make"], str(side.root), BARE))
+    monkeypatch.setattr(child_processes, "has_children", lambda: False)
+    monkeypatch.setattr("perfledger.process.programs.watch._faults_of_children", lambda: 0)
+
+    watch.copies()
+
+    assert watch.has_unseen_programs == (is_started and not has_watches)
