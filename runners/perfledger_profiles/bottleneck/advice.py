@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from perfledger.profile import JAX_PROFILER, Kernel, Operation, Profile
+from perfledger.profile import JAX_PROFILER, Bucket, Kernel, Operation, Profile
 from perfledger.rounding import digits, integer, percentage
 from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
+from perfledger_profiles.bottleneck.communication_bound import OVERLAP
 from perfledger_profiles.bottleneck.kernel_time import kernel_operations
 from perfledger_profiles.bottleneck.step_shares import (
     BOTTLENECKS,
@@ -18,6 +19,9 @@ from perfledger_profiles.bottleneck.step_shares import (
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.timeline.concurrent_work import ALONE_TIME
 
+# Readings of a step: all of its collectives and copies, exposed or not.
+COMMUNICATION_TIME = "comm_time"
+COPY_TIMES = ("h2d_time", "d2h_time")
 # The smallest share of a step that is worth advice.
 MIN_SHARE = 0.01
 
@@ -35,7 +39,7 @@ class Advice:
     text: str
     assumption: str
     saved: float = 1.0  # of its share of the step, 0 to 1, under the assumption
-    is_beside_compute: bool = False  # saves at most the device's compute time
+    is_beside_compute: bool = False  # saves at most the compute beside which none runs yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +62,32 @@ class AdviceContext:
         return "the median step" if len(self.profile.each_step) > 1 else "the step"
 
     @property
-    def overlappable_share(self) -> float:
-        """Return the share of the step that other work can be hidden behind: the device's own."""
-        return median_shares(self.profile).get(ON_DEVICE, 0.0)
+    def hidden_collectives_share(self) -> float:
+        """Return the share of the step in which collectives already run beside compute."""
+        seconds = self.profile.reading(COMMUNICATION_TIME) or 0.0
+        return self._share_of_step(seconds * (self.profile.reading(OVERLAP) or 0.0))
+
+    @property
+    def hidden_copies_share(self) -> float:
+        """Return the share of the step in which copies from or to the host run beside other work.
+
+        It is the time of all of them without the exposed part.
+        """
+        readings = (self.profile.reading(name) for name in COPY_TIMES)
+        exposed_s = self.profile.bucket_seconds()[Bucket.COPY]
+        return self._share_of_step(sum(one or 0.0 for one in readings) - exposed_s)
+
+    def overlappable_share(self, hidden_share: float) -> float:
+        """Return the share of the step that more work can be hidden behind: the device's own.
+
+        `hidden_share` is the part of it beside which such work runs already.
+        """
+        return max(0.0, median_shares(self.profile).get(ON_DEVICE, 0.0) - hidden_share)
+
+    def _share_of_step(self, seconds: float) -> float:
+        return (
+            max(0.0, seconds / self.profile.step_seconds) if self.profile.step_seconds > 0 else 0.0
+        )
 
     def select(self, is_chosen: Callable[[Operation], bool]) -> tuple[Operation, ...]:
         """Return the matching operations, the longest first.
@@ -143,12 +170,21 @@ class AdviceContext:
         )
 
     def recommendation(
-        self, advice: Advice, *, trigger: str, share: float, saved_share: float | None = None
+        self,
+        advice: Advice,
+        *,
+        trigger: str,
+        share: float,
+        saved_share: float | None = None,
+        hidden_share: float = 0.0,
     ) -> Recommendation:
-        """Return the advice with its saving: the assumption's, or the given share."""
+        """Return the advice with its saving: the assumption's, or the given share.
+
+        `hidden_share` is the part of the step in which such work runs beside compute already.
+        """
         saved = share * advice.saved if saved_share is None else saved_share
         if advice.is_beside_compute:
-            saved = min(saved, self.overlappable_share)
+            saved = min(saved, self.overlappable_share(hidden_share))
         return Recommendation(
             text=advice.text,
             trigger=trigger,

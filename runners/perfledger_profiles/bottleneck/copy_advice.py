@@ -74,7 +74,9 @@ def _pageable(case: AdviceContext) -> Recommendation | None:
         f"({name_operations(operations)})"
     )
     advice = PINNED if may_be_python(case.profile) else PINNED_MEMORY
-    return case.recommendation(advice, trigger=trigger, share=share)
+    return case.recommendation(
+        advice, trigger=trigger, share=share, hidden_share=case.hidden_copies_share
+    )
 
 
 def _exposed_copies(case: AdviceContext) -> Recommendation | None:
@@ -87,10 +89,11 @@ def _exposed_copies(case: AdviceContext) -> Recommendation | None:
     if share < NOTABLE_COPIES:
         return None
     trigger = f"{percentage(share)} of the step is exposed copies ({name_operations(operations)})"
-    is_hideable = case.overlappable_share >= COPY_LESS.saved * share
+    hidden_share = case.hidden_copies_share
+    is_hideable = case.overlappable_share(hidden_share) >= COPY_LESS.saved * share
     advice = OVERLAP_COPIES if is_hideable else COPY_LESS
     advice = OFFLOAD if offloaded else advice
-    return case.recommendation(advice, trigger=trigger, share=share)
+    return case.recommendation(advice, trigger=trigger, share=share, hidden_share=hidden_share)
 
 
 def _copies_back(case: AdviceContext) -> Recommendation | None:

@@ -297,7 +297,10 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
     if not (computes or case.profile.is_host_known):
         return None  # a file of collectives alone does not show what hides them
     advice = COLLECTIVES.get(detail, ANY_COLLECTIVE if computes else SEND_LESS)
-    return case.recommendation(advice, trigger=trigger, share=share)
+    hidden_share = case.hidden_collectives_share
+    if advice.is_beside_compute and case.overlappable_share(hidden_share) < MIN_SHARE:
+        advice = SEND_LESS  # collectives run beside all of the compute already
+    return case.recommendation(advice, trigger=trigger, share=share, hidden_share=hidden_share)
 
 
 RULES: tuple[Rule, ...] = (

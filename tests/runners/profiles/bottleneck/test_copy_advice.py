@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import Bucket
+from perfledger.profile import Bucket, ProfileReading
 from perfledger_profiles.bottleneck import copy_advice
 from perfledger_profiles.bottleneck.any_language_advice import COPY_LESS, PINNED_MEMORY
 from tests.runners.profiles.bottleneck.example_steps import advice, kernel, op, step, texts
@@ -69,6 +69,17 @@ def test_a_sum_of_kernels_does_not_show_what_is_exposed():
     sums = replace(step(op(TO_HOST, 0.3, Bucket.COPY), kernels=(kernel("sgemm"),)), has_steps=False)
 
     assert copy_advice.COPY_BACK.text not in texts(sums)
+
+
+def test_copies_hide_only_behind_compute_beside_which_none_runs_yet():
+    """Copies take 70 % of the step, 30 % of it beside compute; a tenth more fits beside it."""
+    all_copies = ProfileReading(name="h2d_time", value=0.7, unit="s")
+    copies = op(TO_DEVICE, 0.4, Bucket.COPY, count=222.0)
+    launches = op("cudaLaunchKernel", 0.2, Bucket.RUNTIME, count=999.0)
+
+    (less,) = advice(step(copies, launches, readings=(all_copies,)))
+
+    assert (less.text, less.saved_share) == (COPY_LESS.text, pytest.approx(0.2))
 
 
 def test_copies_that_compute_is_too_short_to_hide_must_become_smaller():

@@ -186,6 +186,30 @@ def test_collectives_without_compute_to_hide_behind_are_to_send_less():
     assert found_advice.saved_share == pytest.approx(0.45)
 
 
+def with_collectives(exposed, *, of, overlap):
+    """Return a step with so much exposed communication, and readings of all of it."""
+    readings = (
+        ProfileReading(name="comm_time", value=of, unit="s"),
+        ProfileReading(name="comm_overlap", value=overlap),
+    )
+    return step(op("ncclKernel", exposed, Bucket.COMMUNICATION), readings=readings)
+
+
+def test_collectives_hide_only_behind_compute_beside_which_none_runs_yet():
+    """They take 80 % of the step, 20 % of it beside compute; so no step is shorter than 80 %."""
+    (found_advice,) = advice(with_collectives(0.6, of=0.8, overlap=0.25))
+
+    assert found_advice.text == host_advice.COLLECTIVES[BottleneckDetail.NO_OVERLAP].text
+    assert found_advice.step_seconds == pytest.approx(0.8)
+
+
+def test_collectives_beside_all_of_the_compute_are_to_send_less():
+    (found_advice,) = advice(with_collectives(0.6, of=1.0, overlap=0.395))
+
+    assert found_advice.text == host_advice.SEND_LESS.text
+    assert found_advice.saved_share == pytest.approx(0.3)
+
+
 def test_the_capture_of_a_graph_is_no_step_and_gets_no_advice_on_python():
     outside = op("(outside operations)", 0.5, Bucket.OTHER)
     capture = op("hipStreamBeginCapture", 0.01, Bucket.RUNTIME)
