@@ -17,10 +17,12 @@ from perfledger_profiles.timeline.trace import MAX_COUNT, STACKS_RECORDED, Trace
 from perfledger_profiles.torch_profiler.duplicate_events import without_duplicates
 from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
 
-# JAX and TensorFlow write a Chrome trace for viewers next to their own file.
+# XLA writes a Chrome trace for viewers next to its own file: of an event's links, FLOPs, bytes and
+# launch it has none, and of more than a million events only a part. Without the links of an
+# operation to its end, 0 to 89 % of a step on the CPU had another owner (31 recordings).
 _NO_CALLS = (
     "this Chrome trace has no call of torch.profiler: for jax.profiler give the .xplane.pb next "
-    "to its trace.json.gz"
+    "to its trace.json.gz, which does not say when operations and waits end"
 )
 # AMD's wavefronts are 64 wide, and AMD's "capability" is not an NVIDIA generation.
 _NVIDIA_WARP = 32
