@@ -185,7 +185,8 @@ def _with_other_work_first(
 ) -> list[OperationChange]:
     """Move the longest change of the calls to the top if the first, of equal calls, may be shorter.
 
-    Load lengthens equal calls, but adds none and gives none other inputs.
+    Load lengthens equal calls, but adds none and gives none other inputs. The time around added
+    calls is divided among them by an estimate, so only their own time counts here.
     """
     if not chosen or chosen[0].is_other_work:
         return chosen
@@ -193,7 +194,8 @@ def _with_other_work_first(
     for other in chosen[1:]:
         if other.is_other_work and other.delta_seconds * first.delta_seconds > 0:
             error_s = hypot(_error_seconds(first, noise), _error_seconds(other, noise))
-            if abs(first.delta_seconds) - abs(other.delta_seconds) > error_s:
+            own_s = other.delta_seconds - other.between_seconds
+            if abs(first.delta_seconds) - abs(own_s) > error_s:
                 return chosen
             return [other, *(one for one in chosen if one is not other)]
     return chosen

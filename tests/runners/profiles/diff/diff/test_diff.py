@@ -310,6 +310,19 @@ def test_new_calls_precede_equal_calls_that_may_have_grown_less(make, update, na
     assert [cause.name for cause in explanation.causes] == names
 
 
+def test_the_time_around_a_new_call_does_not_put_it_before_longer_calls(make):
+    """It is an estimate: batch norm in training adds one short call that counts its steps."""
+    outside = OUTSIDE_OPERATIONS
+    base = windows_of(make, Side.BASE, norm=(120e-6,) * 4, **{outside: (90e-6,) * 4})
+    norms, counts = (160e-6, 220e-6, 170e-6, 230e-6), (10e-6,) * 4
+    head = windows_of(make, Side.HEAD, norm=norms, add=counts, **{outside: (113e-6,) * 4})
+
+    explanation = explain(base[0], head[0], repeats=[*base[1:], *head[1:]])
+
+    assert [cause.name for cause in explanation.causes] == ["norm", "add"]
+    assert explanation.causes[1].delta_seconds == pytest.approx(33e-6)
+
+
 def test_equal_calls_count_if_they_changed_more_than_most_of_them(make):
     """Their windows are steady, but the processes of the two sides differ."""
     ratios = (0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3)
