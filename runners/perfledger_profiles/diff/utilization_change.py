@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Kernel, Profile
 from perfledger.rounding import digits, percentage
+from perfledger_profiles.timeline.breakdown import BETWEEN_KERNELS
 
 # The work of multiprocessors; other engines copy to and from the host.
 WORK = frozenset({Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.DEVICE_COPY, Bucket.MEMSET})
@@ -14,6 +15,7 @@ MOSTLY = 0.5
 FULL = 1.0
 MAX_NAMED = 2
 
+_NEXT_KERNELS = "its next kernels"
 NOT_ATTRIBUTABLE = "the lower use of the device is not attributable"
 
 
@@ -43,8 +45,10 @@ def utilization_note(base: Profile, head: Profile, *, shares: tuple[float, float
 
 
 def _busy_share(profile: Profile) -> float:
+    """Return the share of the step in which the device works; its time between kernels is none."""
     seconds = profile.bucket_seconds()
-    return sum(seconds[bucket] for bucket in WORK) / profile.step_seconds
+    between_s = sum(one.seconds for one in profile.operations if one.name == BETWEEN_KERNELS.name)
+    return (sum(seconds[bucket] for bucket in WORK) - between_s) / profile.step_seconds
 
 
 def _largest_waits(base: Profile, head: Profile) -> str:
@@ -52,11 +56,12 @@ def _largest_waits(base: Profile, head: Profile) -> str:
     grown: defaultdict[str, float] = defaultdict(float)
     for side, sign in ((base, -1.0), (head, 1.0)):
         for operation in side.operations:
-            if operation.bucket not in WORK:
+            if operation.bucket not in WORK or operation.name == BETWEEN_KERNELS.name:
                 grown[operation.name] += sign * operation.seconds
     longest = sorted(grown.items(), key=lambda each: -each[1])[:MAX_NAMED]
     return " and ".join(
-        f"{name} (+{digits(1e3 * seconds, 3)} ms a step)"
+        f"{_NEXT_KERNELS if name == BETWEEN_KERNELS.name else name} "
+        f"(+{digits(1e3 * seconds, 3)} ms a step)"
         for name, seconds in longest
         if seconds > 0
     )

@@ -44,6 +44,25 @@ def test_time_without_work_is_named_by_what_the_device_waits_for(side):
     )
 
 
+def test_time_between_kernels_is_no_work_of_the_device(side):
+    """It is a device's own time, and counts as compute in the breakdown of its steps."""
+    base, head = (
+        side([kernel("gemm", 5.0)], **{"(between kernels)": gap_ms}) for gap_ms in (1.0, 5.0)
+    )
+    base, head = (
+        replace(
+            one,
+            operations=(one.operations[0], replace(one.operations[1], bucket=Bucket.COMPUTE)),
+        )
+        for one in (base, head)
+    )
+
+    assert utilization_note(base, head, shares=(0.8, 0.5)) == (
+        "the device works for 50 % of a step, 83 % before, and mostly waits for its next kernels "
+        "(+4 ms a step)"
+    )
+
+
 def test_a_device_that_works_as_long_is_used_less_by_kernels_that_do_not_fill_it(side):
     base = side([kernel("gemm", 9.0), kernel("norm", 1.0)])
     head = side([kernel("gemm", 9.0), kernel("norm", 2.0, blocks=0.25), kernel("sort", 4.0)])
