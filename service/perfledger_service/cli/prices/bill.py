@@ -28,6 +28,8 @@ def bill(
     ] = None,
 ) -> None:
     """Show the accelerator-hours of a bill by team, and the effective price of an hour."""
+    from perfledger_cost_models.billing.bill_against_list import implausible_hours
+    from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
     from perfledger_cost_models.prices.sheet_writer import text_of
     from perfledger_service.rendering.prices.bill import bill_document
     from perfledger_service.rendering.prices.rejected import rejected_lines
@@ -40,4 +42,7 @@ def bill(
         write_text(text_of(paid), save_prices)
         for line in rejected_lines(paid.rejected):
             typer.echo(line, err=True)
+    else:
+        for line in implausible_hours(read, packaged_sheet(), name=file.name):
+            typer.echo(f"{file.name}: {line}", err=True)
     output.write_document(read, bill_document)

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy.engine import Engine, make_url
 
 from perfledger_cost_models.billing.allocated_hours import label_names
+from perfledger_cost_models.billing.bill_against_list import implausible_hours
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.forecasting.forecast import Forecasts
@@ -215,6 +216,11 @@ def _bill(request: ReviewRequest) -> tuple[Bill | None, tuple[ReviewSource, ...]
     if request.bill is None:
         return None, ()
     bill = read_bill(request.bill, team_tag=request.team_tag)
+    if contradictions := "; ".join(
+        implausible_hours(bill, packaged_sheet(), name=request.bill.name)
+    ):
+        msg = f"{request.bill.name}: {contradictions}. Nothing is decided on it: export it again"
+        raise UsageError(msg)
     start, end = bill.start.date(), bill.end.date()
     if start < request.quarter.first or end > request.quarter.after.first:
         msg = (

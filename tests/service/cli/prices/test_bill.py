@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 
 # Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge at a discount.
@@ -37,6 +39,16 @@ def test_a_bill_says_whose_hours_they_were_and_what_they_cost(run, bill):
 
     assert "research aws:p5.48xlarge/on_demand@us-east-1 2.0 96.87 48.44" in text
     assert "96.87 USD in total" in text
+
+
+def test_hours_that_are_seconds_contradict_the_price_list(bill):
+    bill.write_text(bill.read_text().replace(",Hours,", ",Seconds,"))
+
+    done = CliRunner().invoke(app, ["prices", "bill", str(bill)])
+
+    message = " ".join(done.stderr.split())
+    assert "bill.csv: aws:p5.48xlarge on_demand: 174,400 an hour was paid by the bill" in message
+    assert "the list says 55.04: the bill's hours or costs are in another unit" in message
 
 
 def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):

@@ -228,6 +228,16 @@ def test_a_folder_without_bundles_is_refused(run, plan, tmp_path):
         run("--plan", plan, "--bundles", tmp_path)
 
 
+def test_a_bill_whose_hours_are_in_another_unit_decides_nothing(run, plan, tmp_path):
+    """Its hours would be the demand, a 3,600th of what is needed."""
+    bill = tmp_path / "bill.csv"
+    bill.write_text((EXAMPLE / "bill.csv").read_text().replace(",Hours,", ",Seconds,"))
+
+    with pytest.raises(UsageError, match=r"the list says 55\.04: .* in another unit") as caught:
+        run("--plan", plan, "--bill", bill, "--quarter", "2026Q3")
+    assert "Nothing is decided on it" in str(caught.value)
+
+
 def test_a_bill_of_another_quarter_is_refused(run, plan):
     with pytest.raises(UsageError, match="not within 2026Q4"):
         run("--plan", plan, "--bill", EXAMPLE / "bill.csv", "--quarter", "2026Q4")
