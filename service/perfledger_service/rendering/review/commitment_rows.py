@@ -146,7 +146,7 @@ def _best(sweep: CommitmentSweep) -> str:
     best, chosen = sweep.best, sweep.option.devices
     name = clean(sweep.option.name)
     planned_cost = next(one for one in sweep.sizes if one.devices == chosen)
-    loss = planned_cost.npv_mean - best.npv_mean
+    loss, likely_loss = planned_cost.npv_mean - best.npv_mean, planned_cost.npv - best.npv
     if best.devices == 0:
         return f"On average no size of {name} costs less than today's option."
     text = f"On average {best.devices:,} devices of {name} cost least"
@@ -157,11 +157,12 @@ def _best(sweep: CommitmentSweep) -> str:
         if sweep.option.is_size_planned
         else "enough for the first year's most likely need"
     )
+    likely = "more" if likely_loss >= 0 else "less"
     return (
-        f"{text}; the options have {chosen:,}, {origin}. "
-        f"These cost {whole_usd(loss)} USD more on average over {YEARS} years, "
-        f"because need may grow or shrink. To choose {best.devices:,}, set devices = "
-        f"{best.devices} in the plan."
+        f"{text}; the options have {chosen:,}, {origin}. Over {YEARS} years {chosen:,} cost "
+        f"{whole_usd(loss)} USD more on average, and {whole_usd(abs(likely_loss))} USD {likely} at "
+        f"the most likely inputs. To choose {best.devices:,}, set devices = {best.devices} in the "
+        "plan."
     )
 
 

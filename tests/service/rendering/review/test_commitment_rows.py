@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
+from perfledger_cost_models.procurement.commitment_sweep import SizedCost
 from perfledger_cost_models.review.document import (
     CommitmentMetrics,
     MarketRemark,
@@ -15,6 +16,7 @@ from perfledger_cost_models.review.document import (
 from perfledger_service.rendering.review.commitment_rows import (
     market_sentence,
     metrics_rows,
+    other_size_sentence,
     sweep_text,
     swept,
 )
@@ -130,4 +132,20 @@ def test_a_number_of_devices_says_where_it_comes_from(make_review, small_plan, p
     text = sweep_text(replace(review, sweeps=(swept_option,)))
 
     assert text is not None
-    assert f", {origin}. These cost " in text.sentences[0]
+    assert f", {origin}. Over 3 years " in text.sentences[0]
+
+
+def test_another_size_is_held_against_the_cheapest_in_both_ways(make_review):
+    """At the most likely inputs another size may be the cheapest, or not: both figures show."""
+    review = make_review()
+    (sweep,) = (each for each in review.sweeps if each.option.key == "w2")
+    chosen = next(one for one in sweep.sizes if one.devices == sweep.option.devices)
+
+    def sentence(npv):
+        best = SizedCost(devices=999, npv=chosen.npv + npv, npv_mean=chosen.npv_mean - 1000)
+        same_review = replace(review, sweeps=(replace(sweep, sizes=(chosen, best)),))
+        return plain_text(other_size_sentence(same_review))
+
+    costs = f"Over 3 years {chosen.devices} cost 1,000 USD more on average, and"
+    assert f"{costs} 500 USD more at the most likely inputs." in sentence(-500)
+    assert f"{costs} 500 USD less at the most likely inputs." in sentence(500)
