@@ -9,7 +9,8 @@ from perfledger_runners.bundles import validation as limits
 
 # GitHub's logins; those of an enterprise's managed users end with its short code: ann_acme.
 Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$")]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Numbers are strict: true is not 1, and a text is no amount.
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
 
 class ConfigTable(BaseModel):
@@ -28,7 +29,9 @@ class FleetTable(ConfigTable):
     high: Amount | None = None
     source: str = "declared in the configuration"
     weights: dict[str, Amount] = Field(default_factory=dict[str, float])
-    transfer_factor: float | None = Field(default=None, ge=1, le=limits.MAX_TRANSFER_FACTOR)
+    transfer_factor: float | None = Field(
+        default=None, ge=1, le=limits.MAX_TRANSFER_FACTOR, strict=True
+    )
 
     @model_validator(mode="after")
     def _is_split(self) -> Self:
@@ -51,11 +54,11 @@ class CommitmentTable(ConfigTable):
     """`[[commitment]]`: devices that are paid for whether or not they are used."""
 
     where: str
-    devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
+    devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES, strict=True)]
     busy_hours_per_year: Amount
     overflow: str = ""
-    devices_per_job: Annotated[int, Field(ge=1)] = 1
-    job_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    devices_per_job: Annotated[int, Field(ge=1, strict=True)] = 1
+    job_hours: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
     can_shrink: bool = False
 
     @model_validator(mode="after")
@@ -105,5 +108,5 @@ class DeclaredTable(ConfigTable):
 
     workload: str
     device: str
-    units_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    units_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
     source: str

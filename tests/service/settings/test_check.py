@@ -89,6 +89,8 @@ def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(mo
         ({"policy": [LIMIT | {"approvers": ["_a"]}]}, "'policy"),
         ({"policy": [LIMIT | {"approvers": ["a"] * 51}]}, "'policy"),
         ({"fleet": [FLEET | {"device_hours_per_year": float("inf")}]}, "'fleet"),
+        ({"fleet": [FLEET | {"device_hours_per_year": True}]}, "'fleet"),
+        ({"fleet": [FLEET | {"device_hours_per_year": "100"}]}, "'fleet"),
         ({"fleet": [FLEET | {"high": float("nan")}]}, "'fleet"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": float("nan")}]}, "'policy"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": "a lot"}]}, "'policy"),
