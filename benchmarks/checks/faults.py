@@ -11,7 +11,7 @@ last line counts; the exit status is 1 if a row is wrong.
 Not here, because no check can tell: code that is written to deceive the harness in its own process
 (it forges messages, or answers its own check= and skips the work afterwards), libraries that a
 workload loads with ctypes from a folder that is neither a checkout's nor a cache, and data that
-both sides find in the user's own checkout, as through git's folder.
+both sides find in the user's own checkout by its path.
 """
 
 import argparse

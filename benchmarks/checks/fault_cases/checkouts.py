@@ -57,6 +57,28 @@ def steps():
 """
 
 
+IN_GIT_FOLDER = f"""
+import subprocess, perfledger
+from pathlib import Path
+{WORK}
+def say(*words):
+    here = Path(__file__).parent
+    command = ["git", "-C", str(here), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+@perfledger.workload()
+def steps():
+    folder = (Path(__file__).parent / say("rev-parse", "--git-common-dir")).parent
+    rounds = int((folder / "rounds.txt").read_text())
+    return lambda: work(rounds)
+"""
+ASKS_GIT = replaced(
+    IN_GIT_FOLDER,
+    "    return lambda: work(rounds)",
+    '    say("log", "-1"), say("status"), say("describe", "--always"), say("branch", "--list")\n'
+    "    return lambda: work(rounds)",
+)
+
+
 def pointer(number: int) -> str:
     """Return the text that Git LFS commits in place of a large file."""
     return f"version https://git-lfs.github.com/spec/v1\noid sha256:{number:064x}\nsize 734003200\n"
@@ -196,5 +218,17 @@ CHECKOUTS = (
         base={"benchmarks/b.py": MAPPED, "benchmarks/corpus.md": "word " * 6_000},
         head={"benchmarks/corpus.md": "word " * 18_000},
         expected=REGRESSED,
+    ),
+    checkout(
+        name="three times the data, found beside git's folder",
+        base={"benchmarks/b.py": IN_GIT_FOLDER, "rounds.txt": "30000"},
+        head={"rounds.txt": "90000"},
+        expected=REGRESSED,
+    ),
+    checkout(
+        name="a set-up that asks git for its commit and state",
+        base={"benchmarks/b.py": ASKS_GIT, "rounds.txt": "30000"},
+        head={"benchmarks/b.py": f"import sys\n{ASKS_GIT}"},
+        expected=SILENT,
     ),
 )

@@ -11,14 +11,14 @@ from perfledger_runners.checkouts.python_code import LINE_NAMES, is_same_code
 
 CHUNK_BYTES = 2**20
 PROSE_SUFFIXES = (".md", ".rst")
-GIT_FILE = ".git"  # of a linked work tree: it names the commit
+GIT_FOLDER = ".git"  # of a checkout: it names the commit, and has times
 
 
 class ContentDifference(StrEnum):
     """How the content of a file differs between the sides."""
 
     COMMENTS = "comments"  # a Python file with the same code
-    PROSE = "prose"  # for people, or git's link to the commit
+    PROSE = "prose"  # for people, or git's own
     CONTENT = "content"  # of any other file
 
 
@@ -87,7 +87,7 @@ def _content_difference(base: Path, head: Path) -> ContentDifference | None:
         return None
     if head.suffix == ".py" and is_same_code(base.read_bytes(), head.read_bytes()):
         return ContentDifference.COMMENTS
-    is_prose = head.suffix in PROSE_SUFFIXES or head.name == GIT_FILE
+    is_prose = head.suffix in PROSE_SUFFIXES or GIT_FOLDER in head.parts
     return ContentDifference.PROSE if is_prose else ContentDifference.CONTENT
 
 

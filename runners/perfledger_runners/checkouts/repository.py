@@ -17,6 +17,7 @@ from perfledger.time_units import SECONDS_PER_DAY
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
 from perfledger_runners.checkouts.submodules import GITLINK
 from perfledger_runners.checkouts.untracked_files import untracked_files
+from perfledger_runners.checkouts.worktrees.git_folder import give_own_git_folder
 from perfledger_runners.private_folder import is_abandoned, private_folder
 from perfledger_runners.safe_text import clean_text
 
@@ -224,12 +225,9 @@ class Repository:
 
     def files_with_workloads(self, sha: str) -> tuple[str, ...]:
         """Return the Python files of a commit whose text uses perfledger's decorator."""
-        patterns = ("-e", WORKLOAD_DECORATOR, "-e", "perfledger")
+        patterns = ("--all-match", "-e", WORKLOAD_DECORATOR, "-e", "perfledger")  # both
         try:
-            # --all-match: files with both
-            listing = git(
-                self.root, "grep", "-lzIE", "--all-match", *patterns, _checked_sha(sha), "--"
-            )
+            listing = git(self.root, "grep", "-lzIE", *patterns, _checked_sha(sha), "--")
         except GitFailedError as error:
             if error.status != 1:
                 raise
@@ -263,6 +261,7 @@ class Repository:
             with _exclusive_lock(records):
                 self._remove_abandoned_worktrees(records)
                 git(self.root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
+                give_own_git_folder(folder)
             yield folder
         finally:
             with _exclusive_lock(records):

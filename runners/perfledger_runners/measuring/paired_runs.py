@@ -236,7 +236,7 @@ class _Check:
     def _with_few_steps(self, measured: MeasuredPair) -> MeasuredPair:
         """Return a pair whose heads that do more at their end were compared after few steps."""
         names = names_to_compare(measured.complete(), self.runs)
-        if not names or sum(measured.seconds[name] for name in names) >= self._seconds_left():
+        if not names or self._seconds_left() <= 0:
             return measured
         short = self._pair_of_children(measured.pair, names, measured.processes, effort=FEW_STEPS)
         return measured.with_few_steps(short)

@@ -126,7 +126,8 @@ def _classes() -> Iterator[type]:
     ids: set[int] = set()  # a metaclass may refuse to be hashed
     waiting: list[type] = [object]
     while waiting:
-        for each in type.__subclasses__(waiting.pop()):
+        subclasses: list[type] = type.__subclasses__(waiting.pop())
+        for each in subclasses:
             if id(each) not in ids:
                 ids.add(id(each))
                 waiting.append(each)
