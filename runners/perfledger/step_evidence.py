@@ -25,11 +25,13 @@ class ResultState(StrEnum):
 class EndCost:
     """The CPU time of a process after its last step, in seconds, and how often its step ran.
 
-    Teardowns, exit functions and finalizers count, of all set-ups.
+    Teardowns, exit functions and finalizers count, of all set-ups. `tasks` are the other threads
+    and the processes that were still there at the end.
     """
 
     steps: int
     cpu_s: float
+    tasks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,13 @@
 """Finds heads whose steps leave work: to threads that go on, to the end of a process, or undone."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median, median_high
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Run, Side
 from perfledger.rounding import digits, percentage
+from perfledger.step_evidence import EndCost
 
 # Work that head leaves, as a share of its own steps. A step that has finished leaves none: in 20
 # pairs beside eight busy loops, threads that sleep left at most 0.0001. Work for a thread, which
@@ -23,6 +24,8 @@ MIN_ASLEEP = 0.01
 # Part of what a process does more at its end that grows with its steps. All of it does if each step
 # leaves it, and none if it is of a fixed size: a report, or the end of a server.
 MIN_LEFT_TO_END = 0.5
+# Threads and processes per step that have not ended. A pool does not grow with its steps.
+MIN_TASKS = 0.1
 # Cores that a thread uses at its own pace. If base uses less, it has no such thread: the harness
 # itself uses a few thousandths in a pause, which may be all that head uses, too, if its work ends
 # before the pause.
@@ -73,6 +76,11 @@ def end_cost_doubt(pairs: Pairs) -> str:
     What is done there may be of a fixed size. Then it is the same after few steps.
     """
     run_pairs = [(sides[Side.BASE], sides[Side.HEAD]) for sides in pairs.values() if len(sides) > 1]
+    tasks = max((_more_tasks(*sides) for sides in run_pairs), default=0.0)
+    if tasks >= MIN_TASKS:
+        return (
+            f"a step leaves {digits(tasks, 2)} threads or processes that do not end: it may go on"
+        )
     more = [share for sides in run_pairs if (share := _more_at_end(*sides)) is not None]
     if not more or median(more) < MAX_LEFTOVER:
         return ""
@@ -274,19 +282,24 @@ def _more_at_end(base: Run, head: Run) -> float | None:
 
 def _left_to_end(base: Run, head: Run) -> float | None:
     """Return what a step of head leaves more, as a share of its time; None without few steps."""
-    left_s = _growth(_left_per_step_s(base), _left_per_step_s(head))
+    left_s = _growth(*(_per_step(run, lambda cost: cost.cpu_s) for run in (base, head)))
     times = _step_times(head)
     if left_s is None or not times or median(times) <= 0:
         return None
     return left_s / median(times)
 
 
-def _left_per_step_s(run: Run) -> float | None:
-    """Return by how much the end of a process grows with each step."""
+def _more_tasks(base: Run, head: Run) -> float:
+    """Return how many threads and processes a step of head leaves more; 0 if unknown."""
+    return _growth(*(_per_step(run, lambda cost: cost.tasks) for run in (base, head))) or 0.0
+
+
+def _per_step(run: Run, quantity: Callable[[EndCost], float]) -> float | None:
+    """Return by how much a quantity at the end of a process grows with each step."""
     many, few = run.evidence.end_cost, run.evidence.short_end_cost
     if many is None or few is None or many.steps <= few.steps:
         return None
-    return (many.cpu_s - few.cpu_s) / (many.steps - few.steps)
+    return (quantity(many) - quantity(few)) / (many.steps - few.steps)
 
 
 def _late_doubt(pairs: Pairs) -> str:

@@ -17,6 +17,7 @@ from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_runners.safe_text import clean_text
 
 MAX_ANSWER_TEXT = 300
+MAX_TASKS = 2**22  # Linux has no more on a machine
 
 AnswerText = Annotated[str, Meta(max_length=MAX_ANSWER_TEXT)]
 AnswerNumber = Annotated[float, Meta(ge=-MAX_READING, le=MAX_READING)]
@@ -27,10 +28,11 @@ class EndCostFields(Struct, frozen=True, kw_only=True):
 
     steps: Annotated[int, Meta(ge=1)]
     cpu_s: Annotated[float, Meta(ge=0, le=MAX_READING)]
+    tasks: Annotated[int, Meta(ge=0, le=MAX_TASKS)] = 0
 
     def end_cost(self) -> EndCost:
         """Return it as a value of the records."""
-        return EndCost(steps=self.steps, cpu_s=self.cpu_s)
+        return EndCost(steps=self.steps, cpu_s=self.cpu_s, tasks=self.tasks)
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

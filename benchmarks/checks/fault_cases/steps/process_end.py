@@ -5,7 +5,7 @@ from functools import partial
 from fault_cases.case import NOT_MEASURED, SILENT, FaultCase, replaced
 
 SQUARES = """
-import asyncio, atexit, contextlib, gc, weakref
+import asyncio, atexit, contextlib, gc, os, subprocess, sys, threading, weakref
 import perfledger
 def work(rounds):
     return sum(number * number for number in range(rounds))
@@ -70,6 +70,15 @@ IN_LOOP = replaced(
     "    step.loop = asyncio.new_event_loop()\n    return step\n",
 )
 TWO = AT_EXIT + AT_EXIT[AT_EXIT.index("@perfledger") :].replace("def steps", "def more_steps")
+COLLECTING = squares(
+    before="gc.callbacks.append(lambda phase, facts: finish() if phase == 'stop' else None)"
+)
+STARTING = replaced(
+    PLAIN,
+    STEP,
+    "        subprocess.run([sys.executable, '-S', '-c', 'sum(n * n for n in range(600_000))'])\n"
+    "        return work(20_000)",
+)
 FASTER = replaced(PLAIN, "60_000", "45_000")
 TORCH = """
 import atexit, perfledger, torch
@@ -145,6 +154,35 @@ PROCESS_END = (
     ),
     fault(
         "a third for an exit function, in two workloads", TWO, leaving(TWO, "late.append(20_000)")
+    ),
+    fault(
+        "a third for callbacks of the collector, which never runs",
+        COLLECTING,
+        leaving(
+            replaced(COLLECTING, "import perf", "gc.disable()\nimport perf"), "late.append(20_000)"
+        ),
+    ),
+    fault(
+        "a third for a process that exit starts",
+        squares(before="atexit.register(lambda: os.fork() or (finish(), os._exit(0)))"),
+        leaving(
+            squares(before="atexit.register(lambda: os.fork() or (finish(), os._exit(0)))"),
+            "late.append(20_000)",
+        ),
+    ),
+    end(
+        name="a third for timers that fire later",
+        base={"benchmarks/b.py": PLAIN},
+        head={"benchmarks/b.py": leaving(PLAIN, "threading.Timer(60, work, (20_000,)).start()")},
+        expected=NOT_MEASURED,
+        words="threads or processes that do not end",
+    ),
+    end(
+        name="a process per step that nobody waits for",
+        base={"benchmarks/b.py": STARTING},
+        head={"benchmarks/b.py": replaced(STARTING, "subprocess.run", "subprocess.Popen")},
+        expected=NOT_MEASURED,
+        words="cannot tell whether head still does the work",
     ),
     control(
         "faster steps, and a report at exit",

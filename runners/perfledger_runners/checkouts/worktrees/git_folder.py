@@ -39,33 +39,33 @@ def give_own_git_folder(checkout: Path) -> None:
         checkout / os.fsdecode(git(checkout, "rev-parse", name)).removesuffix("\n")
         for name in ("--absolute-git-dir", "--git-common-dir")
     )
-    own = checkout.with_name(f"{checkout.name}{GIT_FILE}")
+    own_folder = checkout.with_name(f"{checkout.name}{GIT_FILE}")
     for name in ("objects/info", "objects/pack", "refs", "info"):
-        (own / name).mkdir(parents=True)
-    (own / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
+        (own_folder / name).mkdir(parents=True)
+    (own_folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
     for folder, names in ((theirs, ("HEAD", "index")), (common, HISTORY_FILES)):
         for name in names:
             if (folder / name).is_file():
-                shutil.copy2(folder / name, own / name)  # with its time, as the index needs it
-    _write_refs(checkout, own)
+                shutil.copy2(folder / name, own_folder / name)  # with its time
+    _write_refs(checkout, own_folder)
     settings = git(checkout, "config", "--local", "--includes", "--list", "--null")
     lines = "".join(_config_lines(os.fsdecode(settings)))
-    (own / "config").write_bytes(os.fsencode(lines))
+    (own_folder / "config").write_bytes(os.fsencode(lines))
     link.unlink()
-    own.rename(link)
+    own_folder.rename(link)
 
 
-def _write_refs(checkout: Path, own: Path) -> None:
+def _write_refs(checkout: Path, own_folder: Path) -> None:
     """Write the refs, whatever form the user's repository keeps them in."""
     packed = ["# pack-refs with: sorted\n"]
     for line in os.fsdecode(git(checkout, "for-each-ref", f"--format={REFS}")).splitlines():
         digest, name, *target = line.split(" ")
         if target[0]:
-            (own / name).parent.mkdir(parents=True, exist_ok=True)
-            (own / name).write_bytes(os.fsencode(f"ref: {target[0]}\n"))
+            (own_folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (own_folder / name).write_bytes(os.fsencode(f"ref: {target[0]}\n"))
         else:
             packed.append(f"{digest} {name}\n")
-    (own / "packed-refs").write_bytes(os.fsencode("".join(packed)))
+    (own_folder / "packed-refs").write_bytes(os.fsencode("".join(packed)))
 
 
 def _config_lines(settings: str) -> Iterator[str]:
@@ -76,10 +76,10 @@ def _config_lines(settings: str) -> Iterator[str]:
             continue
         section, _, rest = key.partition(".")
         subsection, _, name = rest.rpartition(".")
-        title = f'{section} "{_escaped(subsection)}"' if subsection else section
+        title = f'{section} "{_config_text(subsection)}"' if subsection else section
         value = USER_OF_URL.sub("", value) if separator else "true"
-        yield f'[{title}]\n\t{name} = "{_escaped(value)}"\n'
+        yield f'[{title}]\n\t{name} = "{_config_text(value)}"\n'
 
 
-def _escaped(text: str) -> str:
+def _config_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

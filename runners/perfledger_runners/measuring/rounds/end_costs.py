@@ -17,6 +17,8 @@ from perfledger.step_evidence import EndCost
 MIN_MORE = 0.02
 # What unchanged exit functions differ by, in seconds.
 MIN_MORE_S = 0.005
+# Threads and processes per step that have not ended. A pool has a few in all.
+MIN_TASKS = 0.1
 FEW_STEPS = MeasuringEffort(
     min_steps=1, max_steps=1, min_seconds=0.0, max_seconds=0.0, max_turns=1, max_warmups=3
 )
@@ -57,7 +59,9 @@ def _may_leave_work(base: Run, head: Run) -> bool:
     before, after, times = base.evidence.end_cost, head.evidence.end_cost, _step_times(head)
     if before is None or after is None or not times:
         return False
-    return after.cpu_s - before.cpu_s >= max(MIN_MORE_S, MIN_MORE * after.steps * median(times))
+    has_more_tasks = after.tasks - before.tasks >= MIN_TASKS * after.steps
+    more_s = after.cpu_s - before.cpu_s
+    return has_more_tasks or more_s >= max(MIN_MORE_S, MIN_MORE * after.steps * median(times))
 
 
 def _step_times(run: Run) -> tuple[float, ...]:

@@ -10,15 +10,16 @@ from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 from tests.baselines.judging.test_leftover_work import with_steps
 
 
-def ending(cpu_s, short_s=None, *, steps=100):
+def ending(cpu_s, short_s=None, *, steps=100, tasks=0, short_tasks=0):
     """Return evidence of a process that did so much at its end, and after ten steps so much."""
+    short = None if short_s is None else EndCost(steps=10, cpu_s=short_s, tasks=short_tasks)
     return StepEvidence(
-        end_cost=EndCost(steps=steps, cpu_s=cpu_s),
-        short_end_cost=None if short_s is None else EndCost(steps=10, cpu_s=short_s),
+        end_cost=EndCost(steps=steps, cpu_s=cpu_s, tasks=tasks), short_end_cost=short
     )
 
 
 LEFT = "of its work is done after the last step"
+GOES_ON = "a step leaves 1 threads or processes that do not end"
 UNCLEAR = "it is not known whether its steps leave that: raise the budget"
 
 
@@ -34,6 +35,15 @@ UNCLEAR = "it is not known whether its steps leave that: raise the budget"
         pytest.param(ending(0.0), ending(50.0), UNCLEAR, id="without few steps"),
         pytest.param(ending(0.0), ending(4.0), "", id="little, without few steps"),
         pytest.param(ending(0.0, 0.0), ending(50.0, 5.0, steps=10), UNCLEAR, id="no more steps"),
+        pytest.param(
+            ending(0, 0), ending(0, 0, tasks=91, short_tasks=1), GOES_ON, id="threads that stay"
+        ),
+        pytest.param(
+            ending(0, 0), ending(0, 0, tasks=8, short_tasks=8), "", id="a pool of threads"
+        ),
+        pytest.param(
+            ending(0, 0, tasks=90), ending(0, 0, tasks=90), "", id="threads of both sides"
+        ),
         pytest.param(StepEvidence(), ending(50.0, 5.0), "", id="base is unknown"),
         pytest.param(ending(0.0, 0.0), StepEvidence(), "", id="head is unknown"),
     ],

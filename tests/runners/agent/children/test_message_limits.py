@@ -111,6 +111,7 @@ def names(number):
         ("run", "evidence", [{"paused_cores": LARGEST}], [{"paused_cores": BEYOND}]),
         ("ended", "end_cost", [{"steps": 1, "cpu_s": 0.0}], [{"steps": 0, "cpu_s": 0.0}]),
         ("ended", "end_cost", [{"steps": 2, "cpu_s": LARGEST}], [{"steps": 2, "cpu_s": BEYOND}]),
+        ("ended", "end_cost", [{"steps": 2, "cpu_s": 0, "tasks": 0}], [{"steps": 2, "tasks": 0}]),
         ("profiled", "trace", ["t" * 4096], ["t" * 4097]),
         ("profiled", "repeats", [["t"] * 100], [["t"] * 101]),
         ("profiled", "steps", [0], [-1]),

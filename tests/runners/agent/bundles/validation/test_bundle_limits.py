@@ -154,6 +154,7 @@ def workloads(number):
         (EVIDENCE, "leftover_s", [0.0, None], [-0.5]),
         (EVIDENCE, "end_cost", [end_cost(), None], [end_cost(steps=0), end_cost(cpu_s=-0.5)]),
         (EVIDENCE, "short_end_cost", [end_cost(cpu_s=0.0)], [end_cost(steps=0)]),
+        (EVIDENCE, "end_cost", [end_cost(tasks=0)], [end_cost(tasks=-1)]),
         (WORK, "counts", [counts(100)], [counts(101)]),
         (WORK, "counts", [counts(value=0.0), counts(value=3.4e38)], [counts(value=-0.5)]),
         (WORK, "counts", [], [counts(value=3.41e38)]),

@@ -14,8 +14,8 @@ from perfledger_runners.measuring.rounds.end_costs import (
 )
 
 
-def run(side, cpu_s=None, *, steps=100, step_s=0.01):
-    cost = None if cpu_s is None else EndCost(steps=steps, cpu_s=cpu_s)
+def run(side, cpu_s=None, *, steps=100, step_s=0.01, tasks=0):
+    cost = None if cpu_s is None else EndCost(steps=steps, cpu_s=cpu_s, tasks=tasks)
     return Run(
         workload="w",
         side=side,
@@ -38,6 +38,8 @@ def run(side, cpu_s=None, *, steps=100, step_s=0.01):
             run(Side.BASE, 0.0), run(Side.HEAD, 0.004, step_s=1e-5), False, id="milliseconds"
         ),
         pytest.param(run(Side.BASE), run(Side.HEAD, 0.5), False, id="base is unknown"),
+        pytest.param(run(Side.BASE, 0), run(Side.HEAD, 0, tasks=10), True, id="threads that stay"),
+        pytest.param(run(Side.BASE, 0), run(Side.HEAD, 0, tasks=9), False, id="a pool of threads"),
         pytest.param(run(Side.BASE, 0.1), run(Side.HEAD), False, id="head is unknown"),
     ],
 )

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from perfledger.meters.child_processes import ThreadTime
 from perfledger.process.forks.process_end import OBSTACLE, ProcessEnd
 from perfledger.protocol import Command, MessageType
 
@@ -53,6 +54,14 @@ def end_cost(write, run_child):
             workload("late.append(set()) or weakref.finalize(late[-1], work) and None"),
             id="weakref.finalize",
         ),
+        pytest.param(
+            workload(
+                "late.append(1)",
+                before="gc.disable()\ngc.callbacks.append(lambda phase, _: phase == 'stop' "
+                "and [work(late.pop()) for _ in late[:]])",
+            ),
+            id="callbacks of the collector",
+        ),
     ],
 )
 @pytest.mark.parametrize("is_forking", [True, False])
@@ -62,6 +71,23 @@ def test_what_steps_leave_to_the_end_of_their_process_is_counted(end_cost, text,
 
     assert cost["steps"] >= 3
     assert cost["cpu_s"] >= 0.02 * (cost["steps"] - 1)
+
+
+@pytest.mark.slow
+def test_processes_that_exit_functions_start_are_waited_for(end_cost):
+    fork = "    atexit.register(lambda: os.fork() or (finish(), os._exit(0)))\n"
+    text = workload("late.append(1)", before="import os", set_up=fork)
+
+    cost = end_cost(text, is_forking=False)
+    assert cost["cpu_s"] >= 0.02 * (cost["steps"] - 1)
+
+
+@pytest.mark.slow
+def test_threads_that_do_not_end_are_counted(end_cost):
+    timer = "threading.Timer(600, work).start()"
+    cost = end_cost(workload(timer, before="import threading"), is_forking=False)
+
+    assert cost["tasks"] >= cost["steps"] - 1
 
 
 @pytest.mark.slow
@@ -103,6 +129,7 @@ def script(monkeypatch, cpu_s):
     module = "perfledger.process.forks.process_end"
     monkeypatch.setattr(f"{module}.atexit", SimpleNamespace(_run_exitfuncs=int))
     monkeypatch.setattr(f"{module}.process_cpu_s", cpu_s)
+    monkeypatch.setattr(f"{module}.other_threads_s", lambda: {1: ThreadTime(0.0, 0.0, "S")})
 
 
 def test_a_time_that_is_not_known_is_not_sent(tmp_path, monkeypatch):
@@ -117,11 +144,8 @@ def test_a_time_that_is_not_known_is_not_sent(tmp_path, monkeypatch):
 
 
 def test_the_times_of_all_teardowns_are_added(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "perfledger.process.forks.process_end.atexit", SimpleNamespace(_run_exitfuncs=int)
-    )
     times = iter((1.0, 1.5, 2.0, 1.75, 3.0, 3.25))  # a child whose time is lost counts as nothing
-    monkeypatch.setattr("perfledger.process.forks.process_end.process_cpu_s", lambda: next(times))
+    script(monkeypatch, lambda: next(times))
     end, sent = ProcessEnd(tmp_path), []
 
     with end.teardowns() as teardowns:
@@ -130,5 +154,5 @@ def test_the_times_of_all_teardowns_are_added(tmp_path, monkeypatch):
     end.begin("w", steps=3)
     end.finish(lambda event, fields: sent.append((event, fields)))
 
-    fields = {"workload": "w", "end_cost": {"steps": 3, "cpu_s": 0.75}}
+    fields = {"workload": "w", "end_cost": {"steps": 3, "cpu_s": 0.75, "tasks": 1}}
     assert sent == [(MessageType.ENDED, fields)]
