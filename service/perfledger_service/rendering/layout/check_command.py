@@ -79,11 +79,13 @@ def unreached_command(report: Report) -> str:
 
 
 def _patterns(names: Sequence[str], other_names: Collection[str]) -> tuple[str, ...]:
-    """Return patterns of all of these names and of no others: modules, functions, then names."""
+    """Return patterns of all of these names and no others: modules, classes, functions, names."""
     patterns: dict[str, None] = {}
     for name in names:
         module, _, function = name.partition(":")
-        wide = (f"{module}:*", f"{module}:{function.partition('[')[0]}[*")
+        plain = function.partition("[")[0]
+        owner = plain.rpartition(".")[0]  # a class of asv's, or of tests
+        wide = (f"{module}:*", *([f"{module}:{owner}.*"] if owner else []), f"{module}:{plain}[*")
         fitting = (
             pattern for pattern in wide if not any(is_match(pattern, each) for each in other_names)
         )

@@ -224,6 +224,14 @@ def test_what_the_budget_did_not_reach_is_measured_alone_by_one_command(
     assert {name for name in NAMES if any(is_match(each, name) for each in chosen)} == set(names)
 
 
+def test_benchmarks_of_one_class_have_one_pattern(beyond_budget):
+    names = tuple(f"bench.a:{name}" for name in ("Text.f", "Text.g[n=1]", "Text.gg", "Wide.f"))
+
+    command = beyond_budget(names[:3], registered=names)
+
+    assert command.endswith("--workload 'bench.a:Text.*'")
+
+
 def test_without_a_short_command_for_just_these_there_is_none(beyond_budget):
     many = tuple(f"bench.m{number}:f" for number in range(26))
     chosen = CheckOptions(expression="f")
