@@ -19,7 +19,7 @@ import msgspec
 
 from perfledger.profile import JAX_PROFILER, TORCH_PROFILER, Profile
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import Side, WorkloadSpec
+from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger.rounding import digits
 from perfledger_profiles.parsing.device_choice import ANY_DEVICE, DeviceChoice
 from perfledger_runners.bundles.validation import check_profile
@@ -247,7 +247,8 @@ def _profile_side(
         match message:
             case FailedMessage():
                 reason = f"{message.reason}: {message.detail}"[:MAX_NOTE]
-                note = f"{message.workload} could not be profiled on {side}: {reason}"
+                more = "; raise it to explain more" * (message.reason is FailureReason.BUDGET)
+                note = f"{message.workload} could not be profiled on {side}: {reason}{more}"
                 side_runs.append(ProfileRuns(notes=(note,)))
             case ProfiledMessage():
                 side_runs.append(_read_traces(harness, message, request, side))

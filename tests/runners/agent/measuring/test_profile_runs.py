@@ -152,6 +152,16 @@ def test_what_cannot_be_profiled_is_a_note(harness, sides):
     assert "benchmarks.w:gone could not be profiled on head: missing" in text
 
 
+def test_a_profile_that_the_budget_ends_says_what_would_explain_more(harness, sides):
+    late = replace(harness, ends_at=harness.clock() - 1)
+
+    explained = profile_both(late, sides(HOST), [spec("plain")])
+
+    assert explained.notes
+    assert all(note.endswith("; raise it to explain more") for note in explained.notes)
+    assert all("benchmarks.w:plain could not be profiled on" in note for note in explained.notes)
+
+
 @pytest.mark.parametrize("limits", [(math.inf, None), (100.0, 60.0), (0.0, 0.0), (-5.0, 0.0)])
 def test_windows_have_a_share_of_the_budget_and_no_time_is_not_any(
     harness, request_for, tmp_path, monkeypatch, limits
