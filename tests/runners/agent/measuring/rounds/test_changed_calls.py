@@ -43,7 +43,8 @@ def functions_of(tmp_path):
             git(tmp_path, "add", "--all")
             git(tmp_path, *IDENTITY, "commit", "--quiet", "--message", "x")
             hashes.append(git(tmp_path, "rev-parse", "HEAD").decode().strip())
-        return changed_functions(tmp_path, *hashes, [path], checkout=tmp_path)
+        first, second = hashes
+        return changed_functions(tmp_path, first, second, [path], checkout=tmp_path)
 
     return read
 
