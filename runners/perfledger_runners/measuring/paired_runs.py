@@ -122,7 +122,7 @@ def measure_pairs(
         fewest=rule.fewest_pairs(),
         least_pair_s=least_pair_s(requests[Side.HEAD]),
         seconds_left=budget_s - spent_s,
-        first=calls.callers,
+        first=calls.first,
     )
     check.run()
     return replace(check.measured(), calls=calls)

@@ -34,13 +34,20 @@ Lines = tuple[int, int]  # first and last line of a function, from 1
 class ChangedCalls:
     """The `callers` of changed functions among workloads, in the order in which they begin.
 
-    `files` have these functions. Of workloads that are not in `answers` nothing is known.
+    `files` have these functions. Of workloads that are not in `answers` nothing is known; those in
+    `probable` are other parameters of what calls such a function.
     """
 
     files: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
     answers: frozenset[str] = field(default_factory=frozenset[str])
     callers: tuple[str, ...] = ()
+    probable: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Return the workloads that begin before all others, in order."""
+        return (*self.callers, *self.probable)
 
 
 NO_CALLS = ChangedCalls()
@@ -56,9 +63,10 @@ def find_changed_calls(
 
     `request` is head's, and `functions` are as `changed_functions` returns them. Nothing is timed,
     and no failure counts. Workloads of one function follow those of others, because they probably
-    call the same: with little time, each function is measured with one of its parameters.
+    call the same: with little time, each function is measured with one of its parameters. So is
+    asked, too: one of each function first.
     """
-    names = tuple(spec.id for spec in workloads if spec.devices == 1)
+    names = _firsts_first([spec for spec in workloads if spec.devices == 1])
     if not functions or not names:
         return NO_CALLS
     ends_at = harness.ends_at - (1 - CALLS_SHARE) * harness.seconds_left()
@@ -79,11 +87,18 @@ def find_changed_calls(
         if isinstance(message, CalledMessage)
     }
     callers = [spec for spec in workloads if numbers.get(spec.id)]
+    functions_of_callers = {(spec.module, spec.function) for spec in callers}
+    probable = [
+        spec
+        for spec in workloads
+        if spec.id not in numbers and (spec.module, spec.function) in functions_of_callers
+    ]
     return ChangedCalls(
         files=tuple(functions),
         workloads=names,
         answers=frozenset(numbers),
         callers=_functions_in_turn(callers),
+        probable=_functions_in_turn(probable),
     )
 
 
@@ -123,6 +138,14 @@ def _functions_of(file: Path) -> Iterator[Lines]:
                 first = min(each.lineno for each in (node, *node.decorator_list))
                 last = node.end_lineno or node.lineno
                 yield first, last + len([*takewhile(lambda line: not line.strip(), lines[last:])])
+
+
+def _firsts_first(workloads: Iterable[WorkloadSpec]) -> tuple[str, ...]:
+    """Return the first workload of each function, then the others: files are imported twice."""
+    specs = tuple(workloads)
+    firsts = {(spec.module, spec.function): spec.id for spec in reversed(specs)}
+    first_ids = frozenset(firsts.values())
+    return tuple(sorted((spec.id for spec in specs), key=lambda name: name not in first_ids))
 
 
 def _functions_in_turn(workloads: Iterable[WorkloadSpec]) -> tuple[str, ...]:

@@ -83,9 +83,13 @@ def _patterns(names: Sequence[str], other_names: Collection[str]) -> tuple[str, 
     patterns: dict[str, None] = {}
     for name in names:
         module, _, function = name.partition(":")
-        plain = function.partition("[")[0]
-        owner = plain.rpartition(".")[0]  # a class of asv's, or of tests
-        wide = (f"{module}:*", *([f"{module}:{owner}.*"] if owner else []), f"{module}:{plain}[*")
+        function_name = function.partition("[")[0]
+        owner = function_name.rpartition(".")[0]  # a class of asv's, or of tests
+        wide = (
+            f"{module}:*",
+            *([f"{module}:{owner}.*"] if owner else []),
+            f"{module}:{function_name}[*",
+        )
         fitting = (
             pattern for pattern in wide if not any(is_match(pattern, each) for each in other_names)
         )

@@ -60,6 +60,8 @@ def order_notes(calls: ChangedCalls) -> tuple[str, ...]:
     where = f"that changed in {first_few(calls.files)}"
     number, open_count = len(calls.answers), len(calls.workloads) - len(calls.answers)
     end = f"; of {quantity(open_count, 'other')} it is not known" if open_count else ""
+    if calls.probable:
+        end += f", and {integer(len(calls.probable))} of these, of the same benchmarks, began next"
     many = quantity(number, "workload")
     if not calls.callers:
         note = (

@@ -134,6 +134,23 @@ def test_workloads_whose_step_calls_a_changed_function_are_found(
     assert calls.files == ("benchmarks/w.py",)
 
 
+@pytest.mark.slow
+def test_what_there_was_no_time_to_ask_begins_after_callers_of_the_same_function(
+    harness, request_for, write_benchmarks, tmp_path
+):
+    text = WORK.replace("return changed\n", "return changed if size == 1 else missing\n")
+    request = request_for(write_benchmarks(tmp_path, w=text))
+
+    calls = find_changed_calls(harness, request, SPECS, CHANGED)
+
+    assert calls.workloads == tuple(spec.id for spec in SPECS)  # the second parameter last
+    assert calls.callers == ("benchmarks.w:calls[size=1]",)
+    assert calls.probable == ("benchmarks.w:calls[size=2]",)
+    assert calls.first == (*calls.callers, *calls.probable)
+    reverse = find_changed_calls(harness, request, SPECS[::-1], CHANGED)
+    assert reverse.workloads[-1] == "benchmarks.w:calls[size=1]"
+
+
 def test_without_changed_functions_no_child_is_started(harness, request_for, tmp_path):
     request = request_for(tmp_path)
 

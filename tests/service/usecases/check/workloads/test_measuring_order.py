@@ -26,6 +26,14 @@ CALLS = ChangedCalls(
             ),
         ),
         (
+            replace(CALLS, probable=("e",)),
+            (
+                "the budget is short: 2 of 4 workloads, of which a step calls functions that "
+                "changed in pkg/unit.py, began before the others; of 2 others it is not known, and "
+                "1 of these, of the same benchmarks, began next"
+            ),
+        ),
+        (
             replace(CALLS, callers=(), answers=frozenset("abcdef")),
             (
                 "no step of 6 workloads was seen to call a function that changed in pkg/unit.py: "
