@@ -34,7 +34,9 @@ MAX_BYTES = 1000  # of what a holder writes
 MAX_NAME = 100  # characters of a device's name; a UUID has 40
 OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOR_EVERYONE = 0o666  # flock needs no more than an open file, but the holder says who it is
+FOLDER_FOR_EVERYONE = 0o1777  # as /tmp: only a file's owner may remove it
 NAME = "other checks"
+FOLDER_ADVICE = "set lock_folder to a folder that the users of all checks may write to"
 KERNEL_LOCKS = Path("/proc/locks")
 LOCK_FIELDS = 8  # fields of a line about a held lock; waiting ones have one more
 MAX_HOLDERS = 8  # named when several share a lock
@@ -90,14 +92,15 @@ class DeviceLocks:
         try:
             self._wait_for(name, kind, began + self._left_s)
         except OSError as error:
-            self.finding = unknown(
-                NAME, f"the lock below {self.folder} cannot be used: {error.strerror or error}"
-            )
+            detail = f"the lock below {self.folder} cannot be used: {error.strerror or error}"
+            self.finding = unknown(NAME, detail, FOLDER_ADVICE)
         self._left_s -= self.clock() - began
 
     def _wait_for(self, name: str, kind: int, until: float) -> None:
         """Take the lock; from `until` on, continue without it and say so. Raises OSError."""
-        path, is_told = lock_file(Path(self.folder), name), False
+        folder = Path(self.folder)
+        _make(folder)
+        path, is_told = lock_file(folder, name), False
         while True:
             descriptor = _open(path)
             if _is_locked(descriptor, kind) and _is_at(descriptor, path):
@@ -150,6 +153,17 @@ def lock_file(folder: Path, name: str) -> Path:
     """Return the file of a lock; a device's name is hashed, as it may have any characters."""
     key = name if name == HOST else hashlib.sha256(name.encode()).hexdigest()[:32]
     return folder / f"perfledger-{key}.lock"
+
+
+def _make(folder: Path) -> None:
+    """Make a missing folder, for everyone. Raises OSError.
+
+    A relative one is not made: it would lie in the repository, where the next check would find it.
+    """
+    if folder.is_absolute():
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            folder.chmod(FOLDER_FOR_EVERYONE)  # regardless of the umask
 
 
 def _open(path: Path) -> int:

@@ -23,6 +23,7 @@ from perfledger_baselines.judging.work_limits import limits_of
 from perfledger_baselines.significance.foreign_waits import LOADED_SHARE
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
 from perfledger_runners.checkouts.source_tree import first_few
+from perfledger_runners.machine import device_locks
 from perfledger_service.rendering.layout.limit_sentences import (
     exceeded_sentences,
     unknown_sentences,
@@ -52,6 +53,7 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *_left_out_notes(bundle),
         *_rank_notes(bundle),
         *_noisy_machine_notes(bundle),
+        *_lock_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
     )
 
@@ -216,6 +218,15 @@ def _noisy_machine_notes(bundle: Bundle) -> tuple[str, ...]:
         return ()
     settings = "; ".join(f"{each.name}: {each.detail}" for each in noisy)
     return (f"this machine adds noise ({settings}): perfledger bench doctor says what helps",)
+
+
+def _lock_notes(bundle: Bundle) -> tuple[str, ...]:
+    """Return the note on locks that could not be taken, unless the settings want none."""
+    return tuple(
+        f"{each.detail}, so another check may have measured at the same time: {each.advice}"
+        for each in bundle.host_findings
+        if each.name == device_locks.NAME and each.level is FindingLevel.UNKNOWN and each.advice
+    )
 
 
 def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -288,8 +288,28 @@ def test_a_trap_in_the_shared_folder_is_neither_followed_nor_written(tmp_path, t
         assert (tmp_path / "theirs").read_text() == "keep"
 
 
-def test_a_folder_that_is_not_there_is_unknown(tmp_path):
-    assert finding_of(Line(tmp_path / "none")).level is FindingLevel.UNKNOWN
+def test_a_folder_that_is_not_there_is_made_for_everyone(tmp_path):
+    folder = tmp_path / "run" / "locks"
+    with ExitStack() as first:
+        first.enter_context(Line(folder).locks).measure_on(CORES)
+        line = Line(folder, meanwhile=first.close)
+
+        assert finding_of(line).level is FindingLevel.FINE
+
+    assert len(line.messages) == 1
+    assert folder.stat().st_mode & 0o7777 == 0o1777
+
+
+@pytest.mark.parametrize("name", ["file/locks", "relative"])
+def test_a_folder_that_cannot_be_made_is_unknown_with_advice(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+
+    finding = finding_of(Line(tmp_path / name if "/" in name else name))
+
+    assert finding.level is FindingLevel.UNKNOWN
+    assert "lock_folder" in finding.advice
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):

@@ -6,6 +6,7 @@ from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import CoreTimes, Device, FindingLevel, Framework, HostFinding, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
+from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_service.usecases.check.report_notes import report_notes
 
 BUSY = {Side.BASE: 0.9, Side.HEAD: 0.45}
@@ -58,6 +59,22 @@ def test_what_adds_noise_is_one_note_and_what_is_busy_or_unknown_is_none(make_bu
         "this machine adds noise (turbo: on; MIG: on): perfledger bench doctor says what helps",
     )
     assert report_notes(make_bundle(host_findings=findings[1:4]), ()) == ()
+
+
+def test_a_check_says_that_its_lock_could_not_be_taken(make_bundle, tmp_path):
+    (tmp_path / "file").touch()
+    locks = DeviceLocks(folder=str(tmp_path / "file"), waiting=print)
+    unwanted_locks = DeviceLocks(folder="", waiting=print)
+    with locks, unwanted_locks:
+        findings = (locks.finding, unwanted_locks.finding)
+
+    (note,) = report_notes(make_bundle(host_findings=findings), ())
+
+    assert note == (
+        f"the lock below {tmp_path}/file cannot be used: Not a directory, so another check may "
+        "have measured at the same time: set lock_folder to a folder that the users of all checks "
+        "may write to"
+    )
 
 
 def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):

@@ -33,7 +33,7 @@ def find_first_workloads(
     no verdict depends on it.
     """
     harness, sides = site.harness, site.sides
-    if has_time_for(
+    if len(workloads) == 1 or has_time_for(
         len(workloads),
         fewest=rule.fewest_pairs(),
         least_pair_s=least_pair_s(request),
@@ -63,7 +63,12 @@ def order_notes(calls: ChangedCalls) -> tuple[str, ...]:
     if calls.probable:
         end += f", and {integer(len(calls.probable))} of these, of the same benchmarks, began next"
     many = quantity(number, "workload")
-    if not calls.callers:
+    if not number:
+        note = (
+            f"which steps call functions {where} is not known: their workloads began in the order "
+            "of the suite"
+        )
+    elif not calls.callers:
         note = (
             f"no step of {many} was seen to call a function {where}: they began in the order of "
             f"the suite{end}"

@@ -40,6 +40,13 @@ CALLS = ChangedCalls(
                 "they began in the order of the suite"
             ),
         ),
+        (
+            replace(CALLS, callers=(), answers=frozenset()),
+            (
+                "which steps call functions that changed in pkg/unit.py is not known: their "
+                "workloads began in the order of the suite"
+            ),
+        ),
     ],
 )
 def test_a_report_says_which_workloads_began_first(calls, note):
