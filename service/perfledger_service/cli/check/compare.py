@@ -14,7 +14,7 @@ from perfledger_service.cli.output import DocumentOutput
 
 @command(
     examples=(
-        "perfledger compare before.csv after.csv",
+        "perfledger compare before",
         "perfledger compare before.csv after.csv --metric seconds --worse higher",
         "perfledger compare bundles bundle.json --format markdown",
     )
@@ -27,7 +27,14 @@ def compare(
             metavar="A",
         ),
     ],
-    b: Annotated[Path, argument("a file of the same kind, compared with A", metavar="B")],
+    b: Annotated[
+        Path | None,
+        argument(
+            "a file of the same kind, compared with A",
+            metavar="B",
+            default="the last check of A's repository",
+        ),
+    ] = None,
     *,
     metric: Annotated[str | None, what("only this metric, or this column", metavar="NAME")] = None,
     baseline: Annotated[
@@ -50,10 +57,11 @@ def compare(
     from perfledger_service.rendering.check.compare import comparison_document
     from perfledger_service.usecases.check.baseline_folder import BaselinePreferences
     from perfledger_service.usecases.check.compare import compare as compare_files, exit_code_of
-    from perfledger_service.usecases.inputs.bundle_files import bundle_path
+    from perfledger_service.usecases.inputs.bundle_files import bundle_path, newest_bundle_path
 
     wishes = BaselinePreferences(pinned=baseline, accepted=tuple(accepted_commit or ()))
-    base, head = (bundle_path(each, os.environ) for each in (a, b))
+    base = bundle_path(a, os.environ)
+    head = bundle_path(b, os.environ) if b else newest_bundle_path(base, os.environ)
     comparison = compare_files(base, head, metric=metric, worse=worse, preferences=wishes)
     code = exit_code_of(comparison.verdicts)
     output.write_document(comparison, lambda view: comparison_document(view, exit_code=int(code)))

@@ -10,7 +10,7 @@ from perfledger_runners.bundles.files import MAX_PLAIN_BYTES, read_bundle, write
 from perfledger_runners.user_folders import state_folder
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import errors_about, unreadable_file
+from perfledger_service.usecases.inputs.files import errors_about, shown_path, unreadable_file
 
 # A check takes minutes on an accelerator and about 100 kB on disk: this keeps weeks of checks.
 SPOOLED_BUNDLES = 100
@@ -67,6 +67,28 @@ def bundle_path(path: Path, environment: Mapping[str, str]) -> Path:
         named = named_bundle_path(str(path), environment)
         return named if named.exists() else path
     return path
+
+
+def newest_bundle_path(earlier: Path, environment: Mapping[str, str]) -> Path:
+    """Return the file of the last check of the repository that the `earlier` bundle is of.
+
+    Raises NotFoundError and UsageError, also if no check is later.
+    """
+    if earlier.is_dir() or earlier.suffix.lower() == ".csv":
+        msg = f"compared with what? Give a file of the same kind as {shown_path(earlier)}"
+        raise UsageError(msg)
+    before = read_bundle_file(earlier)
+    for path in sorted(_spool_folder(environment).glob("*.json"), reverse=True):
+        after = read_bundle_file(path)
+        if after.created_at <= before.created_at:
+            break
+        if after.repository == before.repository:
+            return path
+    msg = (
+        f"no later check of this repository than {shown_path(earlier)} is kept: run "
+        "`perfledger check`, or give the other bundle"
+    )
+    raise UsageError(msg)
 
 
 def read_bundle_file(path: Path) -> Bundle:

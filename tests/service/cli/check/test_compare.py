@@ -12,6 +12,7 @@ from perfledger.records import Device, Failure, FailureReason, Machine, Side, Wo
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.rendering.layout.number_format import NBSP
+from perfledger_service.usecases.inputs.bundle_files import named_bundle_path, spool_bundle
 
 
 @pytest.fixture
@@ -277,3 +278,17 @@ def test_unlike_inputs_folders_and_absent_files_are_refused(compare, make_bundle
     for other, error in ((tmp_path, UsageError), (tmp_path / "absent.csv", NotFoundError)):
         done = CliRunner().invoke(app, ["compare", str(other), str(other)])
         assert isinstance(done.exception, error)
+
+
+def test_a_kept_name_alone_is_compared_with_the_last_check(make_bundle, tmp_path):
+    environment = {"XDG_STATE_HOME": str(tmp_path), "COLUMNS": "80"}
+    before = make_bundle(ratio=1.0, created_at="2027-01-01T00:00:00+00:00", id="1" * 32)
+    after = make_bundle(ratio=1.1, seed=1, created_at="2027-01-02T00:00:00+00:00", id="2" * 32)
+    spool_bundle(before, environment, also=named_bundle_path("first", environment))
+    path = spool_bundle(after, environment)
+
+    done = CliRunner().invoke(app, ["compare", "first"], env=environment)
+
+    assert done.exit_code == 1, done.output
+    assert "first.json" in done.stdout
+    assert path.name[:20] in done.stdout

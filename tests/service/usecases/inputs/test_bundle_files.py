@@ -10,6 +10,7 @@ from perfledger_service.usecases.inputs.bundle_files import (
     SPOOLED_BUNDLES,
     bundle_path,
     named_bundle_path,
+    newest_bundle_path,
     prepare_spool,
     read_bundle_file,
     spool_bundle,
@@ -153,3 +154,32 @@ def test_a_file_comes_before_a_name(tmp_path, monkeypatch):
 def test_a_name_is_no_path(name, tmp_path):
     with pytest.raises(UsageError, match="is not a name"):
         named_bundle_path(name, {"XDG_STATE_HOME": str(tmp_path)})
+
+
+def test_a_kept_bundle_is_compared_with_the_last_check_of_its_repository(make_bundle, environment):
+    kept_file = named_bundle_path("first", environment)
+    prepare_spool(environment, also=kept_file)
+    days = [f"2027-01-0{day}T00:00:00+00:00" for day in (1, 2, 3, 4)]
+    ids = [digit * 32 for digit in "4321"]
+    repositories = ("acme/gpt", "acme/gpt", "acme/gpt", "other/gpt")
+    bundles = [
+        make_bundle(created_at=day, id=one, repository=repository)
+        for day, one, repository in zip(days, ids, repositories, strict=True)
+    ]
+    spool_bundle(bundles[0], environment, also=kept_file)
+
+    with pytest.raises(UsageError, match="run `perfledger check`"):  # the only one is the same
+        newest_bundle_path(kept_file, environment)
+
+    for bundle in bundles[1:]:
+        spool_bundle(bundle, environment)
+
+    assert read_bundle_file(newest_bundle_path(kept_file, environment)) == bundles[2]
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "bundles"])
+def test_only_a_bundle_has_a_last_check_to_compare_with(environment, tmp_path, name):
+    (tmp_path / "bundles").mkdir()
+
+    with pytest.raises(UsageError, match="compared with what"):
+        newest_bundle_path(tmp_path / name, environment)
