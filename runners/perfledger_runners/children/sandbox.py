@@ -103,7 +103,7 @@ class Sandbox:
             *(word for each in empty for word in ("--tmpfs", str(each))),
             *(
                 word
-                for folder, name in own_folders.items()
+                for folder, name in sorted(own_folders.items())  # one may be below the other
                 for word in _own_folder(paths, name, folder)
             ),
             *_options("--ro-bind", readable),

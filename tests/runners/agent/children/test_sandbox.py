@@ -36,6 +36,7 @@ def tell(name, act):
 def probe():
     here = Path.cwd()
     tell("home", lambda: [*Path.home().glob("secret")])
+    tell("own_home", lambda: (Path.home() / "made").write_text("x"))
     tell("git", lambda: [*(here.parent / "theirs" / ".git").glob("*")])
     tell("other", lambda: (here.parent / "other").exists())
     tell("network", lambda: socket.create_connection(("192.0.2.1", 9), 600))
@@ -86,9 +87,10 @@ def test_a_child_in_the_default_sandbox_sees_its_side_alone_and_is_measured(outc
     messages, folder = outcome
 
     (ended, *_) = [each for each in messages if type(each).__name__ == "ChildExit"]
-    answers = dict(line.split(" ", 1) for line in ended.log_tail.splitlines()[:10])
+    answers = dict(line.split(" ", 1) for line in ended.log_tail.splitlines()[:11])
     assert answers == {
         "home": "[]",
+        "own_home": "1",
         "git": "[]",
         "other": "False",
         "network": "OSError",
@@ -181,7 +183,8 @@ def test_the_default_shows_what_is_needed_and_hides_the_rest(tmp_path):
     assert (tmp_path / "private" / "home").is_dir()
     other = sandbox.command(replace(paths, private=tmp_path / "other"))
     assert options(other, "--bind")[:2] == [
-        str(tmp_path / "other" / each) for each in ("home", "tmp")
+        str(tmp_path / "other" / each)
+        for each in ("tmp", "home")  # home is below the other
     ]
 
 
