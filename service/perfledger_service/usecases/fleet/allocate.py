@@ -1,7 +1,7 @@
 """Allocates a bill or an amount to the teams that used the devices."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from perfledger_cost_models.billing.allocated_hours import (
     heat_map,
     label_names,
 )
+from perfledger_cost_models.billing.bill_against_list import implausible_hours
 from perfledger_cost_models.billing.cost_allocation import CostOwner, CostPool
 from perfledger_cost_models.billing.quotas import MAX_CHARACTERS, read_quotas
 from perfledger_cost_models.billing.showback import (
@@ -24,6 +25,7 @@ from perfledger_cost_models.billing.showback import (
     bill_days,
     bill_to_allocate,
 )
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.bills import read_bill
@@ -69,10 +71,14 @@ def allocate_cost(
                 msg = "a bill has its own amount, devices and period: leave those options out"
                 raise UsageError(msg)
             bill = read_bill(paid.bill, team_tag=paid.team_tag)
-            if use is None:
-                return allocation_by_bill(bill, quotas=quotas, overhead_usd=paid.overhead)
             costs = bill_to_allocate(bill, overhead_usd=paid.overhead)
-            return allocation_by_use(costs, use, bill_days(bill), quotas=quotas)
+            allocation = (
+                allocation_by_bill(bill, quotas=quotas, overhead_usd=paid.overhead)
+                if use is None
+                else allocation_by_use(costs, use, bill_days(bill), quotas=quotas)
+            )
+            doubts = implausible_hours(bill, packaged_sheet(), name=paid.bill.name)
+            return replace(allocation, notes=(*allocation.notes, *doubts))
         if paid.amount is None or paid.devices is None or use is None:
             raise UsageError(HOW_TO_PAY if use else f"no usage file was given; {HOW_TO_PAY}")
         days = days or days_of(use.usages)

@@ -170,6 +170,16 @@ def test_a_bill_without_usage_files_is_its_own_teams(run):
     assert document["weeks"] is None
 
 
+def test_hours_of_a_bill_in_another_unit_are_named(run, tmp_path):
+    bill = tmp_path / "bill.csv"
+    bill.write_text((EXAMPLE / "bill.csv").read_text().replace(",Hours,", ",Seconds,"))
+
+    words = " ".join(run("--bill", bill).split())
+
+    assert "the list says 55.04: the bill's hours or costs are in another unit" in words
+    assert "in another unit" not in " ".join(run(*_bill()).split())
+
+
 def test_a_bill_alone_says_nothing_of_allocated_hours(run):
     words = " ".join(run(*_bill()).split())
 
