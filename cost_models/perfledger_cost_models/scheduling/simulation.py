@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from perfledger.rounding import integer
+from perfledger.time_units import DAYS_PER_YEAR
 from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
@@ -19,7 +21,11 @@ from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.late_jobs import LateJobs
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.scheduling.reservations import Reservation
+from perfledger_cost_models.units import MS_PER_DAY
 
+# Of device time for each device. It is accounted for by day, so a longer replay would fill the
+# memory, and a log that needs one has its run times in another unit than seconds.
+MAX_REPLAY_YEARS = 10_000
 _Pool = PoolSimulation | EqualNodesPool
 
 
@@ -37,9 +43,11 @@ def simulate(
     Jobs without a device count only if the nodes list their processors. With one pool in the
     cluster, the jobs' pools are ignored. A job that does not fit even on an empty pool is
     unplaceable and excluded from the other figures. `seed` is that of random placement. Without
-    `samples` fragmentation stays unknown. Raises JobLogError if no job is left.
+    `samples` fragmentation stays unknown. Raises JobLogError if no job is left, and for jobs that
+    would keep all devices for more than MAX_REPLAY_YEARS.
     """
     ran = _ran(jobs, cluster)
+    _check_length(ran, cluster)
     until_ms = int(ran.submit_ms.max())
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
     pools: list[_Pool] = []
@@ -144,6 +152,17 @@ def _ran(jobs: JobTable, cluster: Cluster) -> JobTable:
         msg = "no job of the log has both a run time and a device: export both columns"
         raise JobLogError(msg)
     return ran
+
+
+def _check_length(jobs: JobTable, cluster: Cluster) -> None:
+    device_ms = float(np.sum(jobs.milli.astype(np.float64) * jobs.run_ms)) / WHOLE_DEVICE
+    years = device_ms / max(cluster.total_devices, 1) / (DAYS_PER_YEAR * MS_PER_DAY)
+    if years > MAX_REPLAY_YEARS:
+        msg = (
+            f"the log's jobs would keep all {integer(cluster.total_devices)} devices for "
+            f"{integer(round(years))} years: check that their run times are in seconds"
+        )
+        raise JobLogError(msg)
 
 
 def _pools(jobs: JobTable, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:

@@ -230,6 +230,16 @@ def test_no_job_that_fits_is_an_error():
         simulate(jobs_of((0, 10, 5, {})), ONE_NODE, FIFO)
 
 
+def test_a_log_that_would_run_for_ten_thousand_years_is_refused():
+    year_s = 365 * 86_400  # a hundred jobs of these on four devices
+    with pytest.raises(JobLogError, match="keep all 4 devices for 10,025 years: check that their"):
+        simulate(
+            jobs_of(*((0, 401 * year_s, 1, {"id": str(job)}) for job in range(100))), ONE_NODE, FIFO
+        )
+
+    simulate(jobs_of((0, 399 * year_s, 1, {})), ONE_NODE, FIFO)
+
+
 def by_recursion(moments, runs, servers):
     """Return waits by Kiefer and Wolfowitz (1955): of the sorted work before each server."""
     work, before, waits = [0] * servers, 0, []

@@ -107,10 +107,10 @@ class NodeBits:
                     self.free -= devices
                     return node
             return None
-        node = self.node_for(devices)
-        if node is not None:
-            self.move(node, devices)
-        return node
+        chosen = self.node_for(devices)
+        if chosen is not None:
+            self.move(chosen, devices)
+        return chosen
 
     def give_back(self, portions: Iterable[Portion]) -> None:
         """Give back devices of nodes."""
