@@ -1,6 +1,7 @@
 """What carries a change over to other devices: peaks, bottlenecks and counted work."""
 
 from datetime import date
+from importlib.resources import files
 
 import pytest
 
@@ -99,3 +100,19 @@ def test_a_processor_is_no_device_of_the_table():
 
     with pytest.raises(TransferError, match="the peaks of AMD EPYC 7B13 are unknown"):
         device_transfers().factor(change, "H100-80GB")
+
+
+@pytest.mark.parametrize(
+    ("measured_on", "device", "factor"),
+    [
+        ("A100-80GB", "H100-80GB", 1.5),
+        ("V100-16GB", "H100-80GB", 2.5),
+        ("A100-80GB", "TPU-v4", 7.5),
+    ],
+)
+def test_the_factors_are_those_of_the_readme(measured_on, device, factor):
+    change = MeasuredChange(workload="a", change=(0.1, 0.2, 0.3), measured_on=measured_on)
+    readme = files("perfledger_cost_models.change_price").joinpath("README.md").read_text()
+
+    assert round(device_transfers().factor(change, device), 1) == factor
+    assert f"1 / {factor} to {factor} times" in " ".join(readme.split())
