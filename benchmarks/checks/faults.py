@@ -10,8 +10,9 @@ last line counts; the exit status is 1 if a row is wrong.
 
 Not here, because no check can tell: code that is written to deceive the harness in its own process
 (it forges messages, or answers its own check= and skips the work afterwards), libraries that a
-workload loads with ctypes from a folder that is neither a checkout's nor a cache, and data that
-both sides find in the user's own checkout by its path.
+workload loads with ctypes from a folder that is neither a checkout's nor a cache, data that both
+sides find in the user's own checkout by its path, and what a set-up or a first step does ahead for
+all steps: that may be a cache, which is a gain.
 """
 
 import argparse

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from statistics import median
 from types import CodeType, FrameType
 from typing import Any
 
@@ -27,15 +26,17 @@ FAST = 4.0  # speed of the faster clocks
 SLOW = 0.5  # speed of the slower clocks
 # Part of the shortest step. A step that the faster clocks end takes a quarter.
 MAX_FAST_PART = 0.5
-# Part of the typical step. A step that the slower clocks end takes twice as long.
+# Part of a short step. A step that the slower clocks end takes twice as long.
 MIN_SLOW_PART = 1.5
+# Beside other programs a step may wait for a core.
+TRIES = 5
 # Longer steps are not looked at: what watches a step's calls makes it several times slower.
 MAX_STEP_S = 0.25
 MODULES_THAT_COMPILE = ("torch._dynamo",)  # which a watched frame could disturb
 
 
 def ends_by_clock(step: Callable[[], object], steps_s: Sequence[float]) -> bool:
-    """Return whether clocks say when a step ends; it runs three times at most.
+    """Return whether clocks say when a step ends; it runs once and twice TRIES times at most.
 
     `steps_s` are its usual times. False if that is unknown: its calls are watched already, or it
     raises an exception.
@@ -49,8 +50,8 @@ def ends_by_clock(step: Callable[[], object], steps_s: Sequence[float]) -> bool:
         places = _asking_places(step)
         return (
             bool(places)
-            and _seconds(step, places, speed=FAST) < MAX_FAST_PART * shortest_s
-            and _seconds(step, places, speed=SLOW) > MIN_SLOW_PART * median(steps_s)
+            and _ends_within(MAX_FAST_PART * shortest_s, step, places, speed=FAST)
+            and not _ends_within(MIN_SLOW_PART * _short_s(steps_s), step, places, speed=SLOW)
         )
     except BaseException:
         return False
@@ -72,6 +73,18 @@ def _asking_places(step: Callable[[], object]) -> list[dict[str, Any]]:
     finally:
         sys.setprofile(None)
     return [names[code] for code, times in polls.items() if times >= MIN_ASKED]
+
+
+def _short_s(steps_s: Sequence[float]) -> float:
+    """Return the time of a step that hardly waited for a core: a tenth takes less."""
+    return sorted(steps_s)[len(steps_s) // 10]
+
+
+def _ends_within(
+    limit_s: float, step: Callable[[], object], places: list[dict[str, Any]], *, speed: float
+) -> bool:
+    """Return whether a step ends within this time in one of its tries."""
+    return any(_seconds(step, places, speed=speed) < limit_s for _ in range(TRIES))
 
 
 def _seconds(step: Callable[[], object], places: list[dict[str, Any]], *, speed: float) -> float:
