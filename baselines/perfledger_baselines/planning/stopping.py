@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from perfledger.kernel_times import WorkloadKernels
 from perfledger.metrics import CPU_TIME, Metric
@@ -17,9 +18,10 @@ from perfledger_baselines.estimation.pairing import (
 )
 from perfledger_baselines.estimation.tail_quantiles import fewest_steps
 from perfledger_baselines.judging.decision import Decision
-from perfledger_baselines.judging.judge import decide_tests, judge_tests
+from perfledger_baselines.judging.judge import decide_tests
 from perfledger_baselines.judging.kernel_verdicts import judge_windows
 from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.wording import paired_verdicts
 from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.planning.pair_length import TurnTimes, pair_length, turn_times
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
@@ -31,6 +33,12 @@ from perfledger_baselines.significance.interim_looks import (
 )
 from perfledger_baselines.significance.kernel_tests import planned_kernel_looks
 from perfledger_baselines.significance.spread_prior import Priors
+
+
+class _Judgement(NamedTuple):
+    tests: tuple[PairedTest, ...]
+    decisions: tuple[Decision, ...]  # of these tests
+    verdicts: tuple[Verdict, ...]
 
 
 class GroupSequentialStopping:
@@ -81,6 +89,7 @@ class GroupSequentialStopping:
         self._settled_kernels: set[str] = set()
         self._pairs_at_look: dict[str, int] = {}  # at the last look at its kernels
         self._finished: set[str] = set()
+        self._latest: _Judgement | None = None  # until the next pair
 
     def start(self, workloads: Sequence[str]) -> None:
         """Start with the ids of these workloads."""
@@ -90,6 +99,7 @@ class GroupSequentialStopping:
         self._settled_kernels = set()
         self._pairs_at_look = {}
         self._finished = set()
+        self._latest = None
 
     def add(self, base: Run, head: Run) -> None:
         """Add a pair; raise ValueError unless it belongs to a workload that was started."""
@@ -101,6 +111,7 @@ class GroupSequentialStopping:
             )
             raise ValueError(msg)
         self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
+        self._latest = None
         if turns := turn_times(base, head):
             self._turns[base.workload].append(turns)
         if len(self._pairs[base.workload]) <= self._kernel_pairs:
@@ -224,8 +235,7 @@ class GroupSequentialStopping:
         That is, none of their undecided tests has MIN_CHANCE of being decided, or there will be too
         few pairs for a test. It may be called at any time: no test level depends on the answer.
         """
-        tests, untested = self._tests()
-        decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+        tests, decisions, _ = self._judge()
         chances: dict[str, float] = {}
         cpu_times = {
             test.workload: self._chance(test, decision, most_pairs)
@@ -270,9 +280,16 @@ class GroupSequentialStopping:
         return fewest_pairs(self._rule.looks, has_history=has_history)
 
     def _verdicts(self) -> tuple[Verdict, ...]:
-        """Judge every test at its workload's last look."""
-        tests, untested = self._tests()
-        return judge_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+        return self._judge().verdicts
+
+    def _judge(self) -> "_Judgement":
+        """Judge every test at its workload's last look, once between two pairs."""
+        if self._latest is None:
+            tests, untested = self._tests()
+            decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+            verdicts = paired_verdicts(zip(tests, decisions, strict=True), rule=self._rule)
+            self._latest = _Judgement(tests, decisions, verdicts)
+        return self._latest
 
     def _tests(self) -> tuple[tuple[PairedTest, ...], int]:
         """Return the tests at each workload's last look, and the number of those before one."""
