@@ -44,8 +44,9 @@ class Answer:
         return tuple(each for each in self.messages if each["event"] == event)
 
     def about(self, workload: str) -> Message:
-        """The last word on a workload."""
-        return [each for each in self.messages if each.get("workload") == workload][-1]
+        """The last word on a workload, before the end of its process."""
+        words = [each for each in self.messages if each["event"] != "ended"]
+        return [each for each in words if each.get("workload") == workload][-1]
 
 
 class ScriptedClock:
