@@ -297,9 +297,10 @@ def test_an_option_without_effect_is_refused(run, words, lacks):
 
 @pytest.mark.slow(ci_only=True)
 def test_an_unknown_figure_is_named_once(run):
-    (unknown,) = json.loads(run("cost", "compare", "--format", "json"))["unknown"]
+    cut, block = sorted(json.loads(run("cost", "compare", "--format", "json"))["unknown"])[::-1]
 
-    assert unknown.startswith("aws:p5.48xlarge/reserved/3y_(pre-cut): the term")
+    assert cut.startswith("aws:p5.48xlarge/reserved/3y_(pre-cut): the term")
+    assert block.startswith("aws:p5.48xlarge/capacity_block/prepaid: its price of 2024-12-31")
 
 
 def test_region_and_date_stand_beside_each_rank_and_a_day_of_reading_is_named(run):
