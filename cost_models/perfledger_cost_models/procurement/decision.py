@@ -79,6 +79,7 @@ class PurchaseDecision:
     saving: Band  # compared with today's option
     regret_mean: Decimal  # its cost minus that of the best option, in each draw
     regret_p95: Decimal
+    regret_if_not_best: Decimal  # mean of the draws in which another option is cheaper; 0 if none
     outcomes: tuple[OptionOutcome, ...]  # in the model's order
     swings: tuple[SavingSwing, ...]  # of the best mean against today's option, the widest first
     switches: tuple[SwitchingValue, ...]
@@ -112,6 +113,7 @@ def decide(model: CostModel) -> PurchaseDecision:
         saving=_band(status_quo - table[recommendation]),
         regret_mean=to_decimal(regret.mean()),
         regret_p95=to_decimal(np.quantile(regret, QUANTILES[-1])),
+        regret_if_not_best=to_decimal(regret.sum() / max(1, np.count_nonzero(regret))),
         outcomes=outcomes,
         swings=_swings(model, model.options[best]),
         switches=_switches(model, model.options[recommendation]),

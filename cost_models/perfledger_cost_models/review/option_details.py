@@ -168,13 +168,29 @@ def _carbon(
 def _kwh(
     decided: DecidedModel, option: PurchaseOption, likely: dict[str, FloatArray]
 ) -> float | None:
-    """Return the energy of the first year's hours; None if a device's power is unknown."""
-    need = float(likely["need_1"][0])
+    """Return the energy of the first year's hours; None if a device's power is unknown.
+
+    What a commitment or owned devices do not carry runs on the model's accelerator; so does the
+    part of spot hours that is done on demand, while the rest includes the hours of repeated work.
+    """
+    need, ratio = float(likely["need_1"][0]), float(_ratio(decided, option))
+    own_hours, beyond = need * ratio, 0.0
+    match option.mode:
+        case PurchaseMode.COMMITMENT | PurchaseMode.OWNED:
+            beyond = max(0.0, need - float(likely[f"{option.key}_carried"][0]))
+            own_hours = (need - beyond) * ratio
+        case PurchaseMode.SPOT:
+            beyond = need * float(decided.input(f"{option.key}_fallback").mode)
+            overhead = float(decided.input(f"{option.key}_overhead").mode)
+            own_hours = (need - beyond) * overhead * ratio
+        case PurchaseMode.PAY_AS_YOU_GO | PurchaseMode.BLOCK:
+            pass
     if option.mode is PurchaseMode.OWNED:
-        beyond = max(0.0, need - float(likely[f"{option.key}_carried"][0]))
-        rest = _rented_kwh(decided, decided.model.accelerator, beyond)
-        return None if rest is None else float(likely[f"{option.key}_kwh_1"][0]) + rest
-    return _rented_kwh(decided, option.accelerator, need * float(_ratio(decided, option)))
+        device_kwh: float | None = float(likely[f"{option.key}_kwh_1"][0])
+    else:
+        device_kwh = _rented_kwh(decided, option.accelerator, own_hours)
+    rest_kwh = _rented_kwh(decided, decided.model.accelerator, beyond)
+    return None if device_kwh is None or rest_kwh is None else device_kwh + rest_kwh
 
 
 def _rented_kwh(decided: DecidedModel, accelerator: str, hours: float) -> float | None:

@@ -1,11 +1,14 @@
 """Which way to take, and what would change that."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 from perfledger_cost_models.procurement.decision import (
     MIN_CHANCE,
     decide,
+    draws_of,
     evaluate,
     evaluate_at_modes,
 )
@@ -36,6 +39,21 @@ def test_the_lowest_mean_is_the_least_regret(review):
 
     assert choice.npv_mean == least
     assert 0 <= review.decision.regret_mean <= review.decision.regret_p95
+
+
+def test_the_regret_where_another_option_is_best_counts_those_draws_only(make_review, plan_text):
+    text = plan_text.replace(
+        "low = 0.5, mode = 0.7, high = 0.8", "low = 0.2, mode = 0.45, high = 0.8"
+    )
+    review = make_review(text + "devices = 80\n")
+    model, decision = review.model, review.decision
+    draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    costs = np.array(np.broadcast_arrays(*(draws[option.npv] for option in model.options)))
+    regret = draws[review.choice.option.npv] - costs.min(axis=0)
+
+    assert 0.2 < (regret > 0).mean() < 0.8
+    assert float(decision.regret_if_not_best) == pytest.approx(regret[regret > 0].mean())
+    assert decision.regret_if_not_best > Decimal("1.25") * decision.regret_mean
 
 
 def test_what_is_not_surely_cheaper_leaves_all_as_it_is(make_review, plan_text):

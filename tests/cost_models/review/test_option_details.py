@@ -1,9 +1,11 @@
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from perfledger_cost_models.review.document import UnknownFigure
 from perfledger_cost_models.review.option_details import expiry
+from tests.cost_models.procurement.example_models import CONFIRMED
 
 
 @pytest.mark.slow(ci_only=True)
@@ -26,6 +28,33 @@ def test_owned_ways_have_a_break_even_and_a_resale(make_review, plan_text, all_o
     assert [facts[name].lock_in_months for name in ("today", "buy", "three years")] == [0, 0, 36]
     assert (facts["today"].owed_usd, facts["blocks"].owed_usd) == (0, 0)
     assert facts["buy"].return_per_year > 0
+
+
+@pytest.mark.slow
+def test_the_energy_is_that_of_the_devices_that_run_the_hours(make_review, plan_text, all_options):
+    """Spot repeats work, and does a fifth on demand; a commitment carries a part of the need."""
+    committed_a100 = """
+[[option]]
+name = "committed A100"
+where = "a8/savings_plan/3y_no_upfront"
+devices = 8
+"""
+    price = CONFIRMED.find("p5.48xlarge/savings_plan/3y_no_upfront")
+    own = replace(price, sku="a8", accelerator="A100-80GB", usd_per_hour=Decimal(16))
+    sheet = replace(CONFIRMED, prices=(*CONFIRMED.prices, own))
+    review = make_review(plan_text + all_options + committed_a100, sheet=sheet)
+    modes = {each.name: float(each.mode) for each in review.model.inputs}
+    facts = {one.outcome.option.name: one for one in review.options}
+    kwh = {name: one.carbon.energy_kwh for name, one in facts.items() if name != "TPU"}
+
+    overhead = modes[f"{facts['spot'].outcome.option.key}_overhead"]
+    assert overhead > 1
+    assert kwh["spot"] == pytest.approx(kwh["today"] * (0.8 * overhead + 0.2))
+    assert kwh["three years"] == pytest.approx(kwh["today"])
+    carried = 8 * 8760 * 0.7 / 2  # H100 hours a year of 8 A100, each worth half of one
+    a100_kwh = 8 * 8760 * 0.7 * 6.5 / 8 * 0.7 * 1.11
+    rest_kwh = kwh["today"] * (300_000 - carried) / 300_000
+    assert kwh["committed A100"] == pytest.approx(a100_kwh + rest_kwh)
 
 
 def test_only_what_is_paid_upfront_has_a_return(make_review, plan_text):

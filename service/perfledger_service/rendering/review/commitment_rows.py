@@ -178,16 +178,19 @@ def _ladder(review: Review) -> tuple[str, ...]:
     )
     saving = best.npv_mean - ladder.npv_mean
     against = (
-        f"{whole_usd(saving)} USD less than the cheapest single size of all options"
+        f"{whole_usd(saving)} USD less than the best number of devices of any one option"
         if saving > 0
-        else f"{whole_usd(-saving)} USD more than the cheapest single size of all "
-        "options: not worth it"
+        else f"{whole_usd(-saving)} USD more than the best number of devices of any one option: "
+        "not worth it"
     )
     words = (
         f"Laddered terms: {ladder.long_devices:,} devices of {clean(ladder.long.name)} for all "
         f"{YEARS} years plus, of {clean(ladder.short.name)}, {short} cost "
         f"{whole_usd(ladder.npv_mean)} USD on average, {against}."
     )
+    cheaper = ladder.npv_mean - review.choice.npv_mean
+    if saving > 0 and cheaper > 0:
+        words += f" {clean(review.choice.option.name)} costs {whole_usd(cheaper)} USD less still."
     return (words,)
 
 

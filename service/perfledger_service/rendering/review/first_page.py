@@ -13,6 +13,7 @@ from perfledger_service.rendering.review.commitment_rows import other_size_sente
 from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd
 
 _MAX_TEXT = 2000
+_LEAST_ROUNDED_USD = 1000  # amounts below it would have cents if they had three digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +126,18 @@ def _why(review: Review) -> str:
     if review.is_change:
         low, middle, high = decision.saving
         saving, interval = number_format.yearly_usd(middle, low, high)
-        clear = (
-            "It is almost certainly the best of all options."
+        loss = _forecast_usd(decision.regret_if_not_best)
+        regret = (
+            ""
             if decision.is_clear
-            else f"It is the best of {len(review.options)} options in "
-            f"{chance(review.choice.chance_best)} of the simulated futures; if another option "
-            "turns out best, little is lost (see regret below)."
+            else f"; where another option is best, that one costs {loss} less on average"
         )
         return (
             f"Over {YEARS} years it costs {saving} less than {status_quo}, in "
             "today's "
-            f"money ({interval} in 90 % of the futures). {clear}"
+            f"money ({interval} in 90 % of the futures). It is the best of "
+            f"{len(review.options)} options in {chance(review.choice.chance_best)} of the "
+            f"simulated futures{regret}."
         )
     best = decision.of(decision.best_mean)
     if best.option.key == decision.recommendation:
@@ -158,23 +160,35 @@ def _facts(review: Review) -> tuple[KeyFigure, ...]:
     choice, decision = review.choice, review.decision
     low, middle, high = decision.saving
     saving, interval = number_format.yearly_usd(middle, low, high)
-    mean, p95 = (
-        number_format.yearly_usd(usd, usd, usd)[0]
-        for usd in (decision.regret_mean, decision.regret_p95)
-    )
     cheaper = (KeyFigure(chance(choice.chance_cheaper), "of futures: cheaper than today's option"),)
     saved = (KeyFigure(saving, f"saved over {YEARS} years, today's money ({interval}, 5 to 95 %)"),)
     return (
         KeyFigure(chance(choice.chance_best), f"of futures: best of {len(review.options)}"),
         *(cheaper if review.is_change else ()),
         *(saved if review.is_change else ()),
-        KeyFigure(mean, f"regret on average, if another is best; {p95} or more in 5 % of futures"),
+        _regret_fact(review),
         KeyFigure(day(review.expires), _expiry(review)),
         KeyFigure(
             f"{whole_usd(choice.npv)}{number_format.NBSP}USD",
             f"cost over {YEARS} years at the most likely inputs, today's money",
         ),
     )
+
+
+def _regret_fact(review: Review) -> KeyFigure:
+    if not review.decision.regret_mean:
+        return KeyFigure(_forecast_usd(Decimal(0)), "regret: no other option is best in any future")
+    words = "regret on average of the futures in which another option is best"
+    if whole_usd(review.decision.regret_p95) != "0":
+        words += f"; {_forecast_usd(review.decision.regret_p95)} or more in 5 % of all futures"
+    return KeyFigure(_forecast_usd(review.decision.regret_if_not_best), words)
+
+
+def _forecast_usd(usd: Decimal) -> str:
+    """Return an amount of a forecast, to three digits and without cents."""
+    if usd < _LEAST_ROUNDED_USD:
+        return f"{whole_usd(usd)}{number_format.NBSP}USD"
+    return number_format.yearly_usd(usd, usd, usd)[0]
 
 
 def _expiry(review: Review) -> str:

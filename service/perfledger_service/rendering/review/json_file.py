@@ -86,6 +86,7 @@ def _decision(review: Review) -> dict[str, object]:
         "saving_usd": _band(decision.saving),
         "regret_mean_usd": decision.regret_mean,
         "regret_p95_usd": decision.regret_p95,
+        "regret_if_not_best_usd": decision.regret_if_not_best,
         "prices_valid_until": review.expires,
         "prices_expired": review.expired,
         "stale_prices_allowed": review.stale,

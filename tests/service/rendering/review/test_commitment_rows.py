@@ -149,3 +149,21 @@ def test_another_size_is_held_against_the_cheapest_in_both_ways(make_review):
     costs = f"Over 3 years {chosen.devices} cost 1,000 USD more on average, and"
     assert f"{costs} 500 USD more at the most likely inputs." in sentence(-500)
     assert f"{costs} 500 USD less at the most likely inputs." in sentence(500)
+
+
+def test_laddered_terms_are_held_against_the_recommended_option_too(make_review):
+    one_year = '[[option]]\nname = "one year"\nwhere = "p5.48xlarge/savings_plan/1y_all_upfront"\n'
+    review = make_review(one_year)
+    ladder = replace(review.ladder, npv_mean=Decimal(1000))  # below all numbers of devices
+    outcomes = tuple(
+        replace(one, npv_mean=Decimal(400)) if one is review.choice else one
+        for one in review.decision.outcomes
+    )
+    cheaper = replace(review, ladder=ladder, decision=replace(review.decision, outcomes=outcomes))
+
+    assert sweep_text(replace(review, ladder=ladder)).sentences[-1].endswith("of any one option.")
+    assert (
+        sweep_text(cheaper)
+        .sentences[-1]
+        .endswith(f"of any one option. {review.choice.option.name} costs 600 USD less still.")
+    )

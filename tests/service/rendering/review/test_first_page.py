@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -10,6 +11,12 @@ from perfledger_service.rendering.review.first_page import (
     unknown_line,
 )
 from perfledger_service.rendering.review.rows import UNKNOWN_VALUE, chance
+
+AVERAGE = "regret on average of the futures in which another option is best"
+
+
+def plain_text(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def staying(review):
@@ -54,8 +61,30 @@ def test_todays_option_may_be_the_cheapest_itself(small):
 def test_a_choice_that_another_may_beat_says_in_how_many_futures_it_is_best(small, is_clear):
     page = first_page(replace(small, decision=replace(small.decision, is_clear=is_clear)))
 
-    assert ("regret" in page.why) is not is_clear
-    assert (f"of {len(small.options)} options" in page.why) is not is_clear
+    assert ("where another option is best, that one costs" in page.why) is not is_clear
+    assert f"best of {len(small.options)} options in 87 % of" in plain_text(page.why)
+
+
+@pytest.mark.parametrize(
+    ("regrets", "value", "words"),
+    [
+        ((0, 0, 0), "0 USD", "regret: no other option is best in any future"),
+        ((11.18, 0, 13_975.4), "14,000 USD", AVERAGE),
+        ((31.4, 99.6, 628.25), "628 USD", f"{AVERAGE}; 100 USD or more in 5 % of all futures"),
+    ],
+)
+def test_the_regret_is_that_of_the_futures_in_which_another_option_is_best(
+    small, regrets, value, words
+):
+    names = ("regret_mean", "regret_p95", "regret_if_not_best")
+    usd = {name: Decimal(str(regret)) for name, regret in zip(names, regrets, strict=True)}
+    decision = replace(small.decision, **usd)
+    (fact,) = (
+        one for one in first_page(replace(small, decision=decision)).facts if "regret" in one.words
+    )
+
+    assert plain_text(fact.value) == value
+    assert plain_text(fact.words) == words
 
 
 def test_a_name_of_others_is_only_text(small):
