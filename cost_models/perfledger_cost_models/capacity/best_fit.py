@@ -7,6 +7,7 @@ from perfledger_cost_models.capacity.node_shape import (
     NodeShape,
     mean_devices,
     peak_devices,
+    sustained_devices,
     widest_job,
 )
 from perfledger_cost_models.job_logs.table import JobLogError, JobTable
@@ -75,19 +76,26 @@ def recorded_nodes(jobs: JobTable, shape: NodeShape, fit: FittedReplay | None) -
 
 
 def best_fit(
-    jobs: JobTable, shape: NodeShape, policies: Sequence[SchedulingPolicy]
+    jobs: JobTable,
+    shape: NodeShape,
+    policies: Sequence[SchedulingPolicy],
+    *,
+    stated_devices: int | None = None,
 ) -> FittedReplay | None:
     """Return the replay nearest to the record, with the number of nodes that fits it best.
 
     The number is searched from the most devices that the record shows in use at one moment, down to
-    those in use on average. Its calibration has no intervals. Returns None if the log recorded too
-    few starts or no waits.
+    those in use for long, or to those that the log states if these are fewer: fewer could not have
+    run its jobs. Its calibration has no intervals. Returns None if the log recorded too few starts
+    or no waits.
     """
     peak = peak_devices(jobs)
     if peak is None:
         return None
     most = shape.fewest(peak)
-    least = min(most, shape.fewest(max(widest_job(jobs), mean_devices(jobs))))
+    in_use = sustained_devices(jobs) or 0
+    fewest = in_use if stated_devices is None else min(in_use, stated_devices)
+    least = min(most, shape.fewest(max(widest_job(jobs), mean_devices(jobs), fewest)))
     fits = [fit for policy in policies for fit in _fits(jobs, shape, policy, least, most)]
     return min(fits, key=lambda fit: fit.calibration.rank, default=None)
 

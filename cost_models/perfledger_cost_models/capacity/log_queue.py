@@ -88,7 +88,9 @@ def log_queue_plan(
     JobLogError if a log without recorded waits needs devices, and if no job fits them.
     """
     shape = node_shape(jobs, devices=devices, per_node=per_node)
-    nodes, chosen, is_fitted = _nodes_and_policy(jobs, shape, devices, policy)
+    nodes, chosen, is_fitted = _nodes_and_policy(
+        jobs, shape, devices, policy, stated_devices=stated_devices
+    )
     cluster = shape.cluster(nodes)
     outcome = simulate(jobs, cluster, chosen, samples=NO_SAMPLES)
     recorded = recorded_devices(jobs, stated=stated_devices, replayed=cluster.total_devices)
@@ -124,12 +126,17 @@ def log_queue_plan(
 
 
 def _nodes_and_policy(
-    jobs: JobTable, shape: NodeShape, devices: int | None, policy: SchedulingPolicy | None
+    jobs: JobTable,
+    shape: NodeShape,
+    devices: int | None,
+    policy: SchedulingPolicy | None,
+    *,
+    stated_devices: int | None,
 ) -> tuple[int, SchedulingPolicy, bool]:
     """Return the nodes and the policy, given or fitted to the record, and whether any is fitted."""
     policies = candidates(jobs) if policy is None else (policy,)
     if devices is None:
-        fit = best_fit(jobs, shape, policies)
+        fit = best_fit(jobs, shape, policies, stated_devices=stated_devices)
         if fit is not None:
             return fit.nodes, fit.policy, True
         peak = peak_devices(jobs)

@@ -10,7 +10,7 @@ from perfledger_cost_models.capacity.best_fit import (
     fitted_policy,
     recorded_nodes,
 )
-from perfledger_cost_models.capacity.node_shape import NodeShape
+from perfledger_cost_models.capacity.node_shape import NodeShape, sustained_devices
 from perfledger_cost_models.job_logs.table import Job, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes
 from perfledger_cost_models.scheduling.policy import POLICIES
@@ -56,6 +56,18 @@ def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
     assert (fit.policy.name, fit.nodes) == (name, 4)
     assert fit.calibration.is_calibrated
     assert recorded_nodes(jobs, NodeShape(8), fit) == 4
+
+
+def test_nodes_that_could_not_have_run_the_record_fit_nothing():
+    jobs = recorded_by("fifo", 40, made_up(300))
+    jobs = replace(jobs, wait_ms=jobs.wait_ms + 300_000)  # not for lack of devices
+    in_use = sustained_devices(jobs)
+
+    fit = best_fit(jobs, NodeShape(8), candidates(jobs))
+    smaller = best_fit(jobs, NodeShape(8), candidates(jobs), stated_devices=in_use // 2)
+
+    assert fit.nodes * 8 >= in_use > smaller.nodes * 8
+    assert smaller.nodes * 8 >= in_use // 2
 
 
 def test_a_policy_is_fitted_on_given_nodes():

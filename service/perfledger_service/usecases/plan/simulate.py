@@ -102,7 +102,7 @@ def compare_policies(
     """
     policies = _policies(names, settings)
     log = job_log_of(file, format_, quarter)
-    fit = cache(partial(_best_fit, log.jobs, hardware))
+    fit = cache(partial(_best_fit, log, hardware))
     inferred = _inferred_nodes(log.jobs, hardware, fit)
     cluster = _cluster(hardware, inferred)
     _check_teams(settings.reservations, log.jobs.team.names)
@@ -199,8 +199,9 @@ def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> S
         raise UsageError(str(error)) from error
 
 
-def _best_fit(jobs: JobTable, hardware: ClusterNodes) -> FittedReplay | None:
-    return best_fit(jobs, NodeShape(hardware.devices), candidates(jobs))
+def _best_fit(log: JobLog, hardware: ClusterNodes) -> FittedReplay | None:
+    shape, policies = NodeShape(hardware.devices), candidates(log.jobs)
+    return best_fit(log.jobs, shape, policies, stated_devices=log.stated_devices)
 
 
 def _inferred_nodes(
