@@ -81,6 +81,9 @@ def end_cost_doubt(pairs: Pairs) -> str:
         return (
             f"a step leaves {digits(tasks, 2)} threads or processes that do not end: it may go on"
         )
+    ends = [(base.evidence.end_cost, head.evidence.end_cost) for base, head in run_pairs]
+    if 2 * sum(before is not None and after is None for before, after in ends) > len(ends):
+        return "its process does not report the work at its end, unlike base's: os._exit may end it"
     more = [share for sides in run_pairs if (share := _more_at_end(*sides)) is not None]
     if not more or median(more) < MAX_LEFTOVER:
         return ""

@@ -171,6 +171,18 @@ PROCESS_END = (
         ),
     ),
     end(
+        name="a third for an exit function that ends the process at once",
+        base={"benchmarks/b.py": PLAIN},
+        head={
+            "benchmarks/b.py": leaving(
+                squares(before="atexit.register(lambda: (finish(), os._exit(0)))"),
+                "late.append(20_000)",
+            )
+        },
+        expected=NOT_MEASURED,
+        words="does not report the work at its end",
+    ),
+    end(
         name="a third for timers that fire later",
         base={"benchmarks/b.py": PLAIN},
         head={"benchmarks/b.py": leaving(PLAIN, "threading.Timer(60, work, (20_000,)).start()")},

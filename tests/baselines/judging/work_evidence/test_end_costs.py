@@ -20,6 +20,7 @@ def ending(cpu_s, short_s=None, *, steps=100, tasks=0, short_tasks=0):
 
 LEFT = "of its work is done after the last step"
 GOES_ON = "a step leaves 1 threads or processes that do not end"
+SILENT = "its process does not report the work at its end, unlike base's"
 UNCLEAR = "it is not known whether its steps leave that: raise the budget"
 
 
@@ -45,7 +46,8 @@ UNCLEAR = "it is not known whether its steps leave that: raise the budget"
             ending(0, 0, tasks=90), ending(0, 0, tasks=90), "", id="threads of both sides"
         ),
         pytest.param(StepEvidence(), ending(50.0, 5.0), "", id="base is unknown"),
-        pytest.param(ending(0.0, 0.0), StepEvidence(), "", id="head is unknown"),
+        pytest.param(ending(0.0, 0.0), StepEvidence(), SILENT, id="head is unknown"),
+        pytest.param(StepEvidence(), StepEvidence(), "", id="both are unknown"),
     ],
 )
 def test_a_head_is_doubted_if_its_steps_leave_work_to_the_end_of_their_process(
