@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import ColumnElement, exists, func
+from sqlalchemy import ColumnElement, exists, func, select as columns
 from sqlalchemy.orm import Mapped, QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
@@ -228,13 +228,13 @@ def _uploads_by_id(
 def _changes(
     session: Session, conditions: tuple[ColumnElement[bool], ...]
 ) -> Iterator[StoredChange]:
-    rows = session.exec(
-        select(
+    rows = session.execute(
+        columns(
             VerdictRow,
             UploadRow,
-            ProjectRow.repository,
-            EnvironmentRow.machine,
-            RevisionRow.committed_at,
+            col(ProjectRow.repository),
+            col(EnvironmentRow.machine),
+            col(RevisionRow.committed_at),
         )
         .join(UploadRow, col(UploadRow.id) == col(VerdictRow.upload_id))
         .join(ProjectRow, col(ProjectRow.id) == col(UploadRow.project_id))

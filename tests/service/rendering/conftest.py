@@ -44,7 +44,7 @@ def reports(make) -> Mapping[str, Report]:
 
 
 @pytest.fixture(scope="session")
-def unreached(reports) -> Callable[[int], Report]:
+def unreached(reports: Mapping[str, Report]) -> Callable[[int], Report]:
     """Return a report with this number of workloads that no pair reached, and one measured."""
     report = reports["not_measured"]
     failure = replace(report.failures[0], log_tail="", detail="the budget was spent")
