@@ -3,20 +3,36 @@
 from collections.abc import Iterator
 
 from perfledger_cost_models.billing.focus import Bill, paid_prices
-from perfledger_cost_models.prices.price_sheet import PriceSheet
+from perfledger_cost_models.prices.price_sheet import Price, PriceSheet
 from perfledger_cost_models.prices.priced_rows import PricedRow
-from perfledger_cost_models.prices.term_rules import billed_prices
+from perfledger_cost_models.prices.term_rules import MAX_BILLED_FOLD, billed_prices
 
 
-def implausible_hours(bill: Bill, sheet: PriceSheet, *, name: str) -> Iterator[str]:
+def implausible_hours(
+    bill: Bill, sheet: PriceSheet, *, name: str, own_prices: PriceSheet | None = None
+) -> Iterator[str]:
     """Yield a clause for each instance whose hours or costs must be in another unit.
 
-    Its cost an hour is further off all list prices of its SKU and pricing model than any discount
-    (`prices.term_rules.billed_prices`). Instances without such a list price are not compared.
+    Its cost an hour is further off all list prices of its SKU and pricing model than usual
+    discounts (`prices.term_rules.billed_prices`), and off those of `own_prices`, a sheet with an
+    organisation's own prices and discounts. Instances without a list price are not compared.
     """
     billed = [PricedRow(row, price) for row, price in enumerate(paid_prices(bill, source=name))]
     listed = [
         PricedRow(-row, price, is_reference=True) for row, price in enumerate(sheet.prices, start=1)
     ]
     for row, _, reason in billed_prices([*listed, *billed]):
-        yield f"{row.price.provider}:{row.price.sku} {row.price.pricing_model}: {reason}"
+        if own_prices is None or not _is_near(row.price, own_prices):
+            yield f"{row.price.provider}:{row.price.sku} {row.price.pricing_model}: {reason}"
+
+
+def _is_near(billed: Price, sheet: PriceSheet) -> bool:
+    """Return whether a sheet's price of the same SKU and pricing model is that of a bill."""
+    return any(
+        (each.provider, each.sku, each.pricing_model)
+        == (billed.provider, billed.sku, billed.pricing_model)
+        and each.usd_per_hour / MAX_BILLED_FOLD
+        <= billed.usd_per_hour
+        <= each.usd_per_hour * MAX_BILLED_FOLD
+        for each in sheet.prices
+    )

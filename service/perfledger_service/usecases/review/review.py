@@ -131,7 +131,7 @@ def review(request: ReviewRequest) -> Review:
         )
         targets = projection_targets(plan, sheet=books.sheet, today=request.today)
         records, records_source = _records(request, targets)
-        bill, bill_source = _bill(request)
+        bill, bill_source = _bill(request, books.sheet)
         previous, last_source = _previous_review(request)
         beside = _read_plan_files(plan, request, books.sheet)
         attachments = read_attachments(plan, request.plan.parent)
@@ -173,10 +173,10 @@ def review(request: ReviewRequest) -> Review:
 
 
 def _prices_source(settings: PriceSettings) -> tuple[ReviewSource, ...]:
-    """Return the layers of prices, lowest precedence first, each with its hash."""
+    """Return the layers of prices, lowest precedence first, and exchange rates, with hashes."""
     packaged_layer, *own_layers = PRICE_LAYERS
     files = (settings.prices, settings.overrides, settings.contract)
-    layers = dict(zip(own_layers, files, strict=True))
+    layers = dict(zip(own_layers, files, strict=True)) | {"exchange rates": settings.exchange_rates}
     packaged = _source(packaged_layer, packaged_sheet().name, packaged_text().encode())
     return packaged, *(
         _source(what, Path(name).name, text_of_file(Path(name)).encode())
@@ -212,14 +212,19 @@ def _records_source(records: QuarterRecords, quarter: Quarter) -> ReviewSource:
     )
 
 
-def _bill(request: ReviewRequest) -> tuple[Bill | None, tuple[ReviewSource, ...]]:
+def _bill(
+    request: ReviewRequest, sheet: PriceSheet
+) -> tuple[Bill | None, tuple[ReviewSource, ...]]:
     if request.bill is None:
         return None, ()
     bill = read_bill(request.bill, team_tag=request.team_tag)
     if contradictions := "; ".join(
-        implausible_hours(bill, packaged_sheet(), name=request.bill.name)
+        implausible_hours(bill, packaged_sheet(), name=request.bill.name, own_prices=sheet)
     ):
-        msg = f"{request.bill.name}: {contradictions}. Nothing is decided on it: export it again"
+        msg = (
+            f"{request.bill.name}: {contradictions}. Nothing is decided on it: export it again, "
+            "or give the price that was agreed on in --overrides"
+        )
         raise UsageError(msg)
     start, end = bill.start.date(), bill.end.date()
     if start < request.quarter.first or end > request.quarter.after.first:

@@ -7,6 +7,7 @@ import re
 import subprocess
 from decimal import Decimal
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from perfledger.bundle import FleetUse, PricingConfig
 from perfledger_cost_models.billing.focus import read_focus
+from perfledger_cost_models.prices.packaged_sheet import packaged_text
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 
@@ -236,6 +238,33 @@ def test_a_bill_whose_hours_are_in_another_unit_decides_nothing(run, plan, tmp_p
     with pytest.raises(UsageError, match=r"the list says 55\.04: .* in another unit") as caught:
         run("--plan", plan, "--bill", bill, "--quarter", "2026Q3")
     assert "Nothing is decided on it" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_exchange_rates_and_a_private_price_are_inputs_of_the_review(run, plan, tmp_path):
+    """The bill's 12 USD an hour are a fifth of the list: the agreed price explains them."""
+    header = packaged_text().splitlines()[0]
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,30,3.75,2026-11-20,2026-11-20,high,q,"
+    own, rates, bill = (tmp_path / name for name in ("own.csv", "rates.csv", "bill.csv"))
+    own.write_text(f"{header},currency\n{row},EUR\n")
+    rates.write_text("Date,USD\n2026-11-20,1.2\n")
+    first, *lines = (EXAMPLE / "bill.csv").read_text().splitlines()
+    columns = first.split(",")
+    rows = [dict(zip(columns, line.split(","), strict=True)) for line in lines]
+    on_demand = next(each for each in rows if each["PricingCategory"] == "Standard")
+    on_demand |= {"EffectiveCost": str(12 * float(on_demand["PricingQuantity"]))}
+    bill.write_text(f"{first}\n{','.join(on_demand.values())}\n")
+    plan.write_text("".join(one for one in PLAN.splitlines(True) if not one.startswith("hours")))
+    words = ("--plan", plan, "--bill", bill, "--format", "json")
+
+    with pytest.raises(UsageError, match="or give the price that was agreed on in --overrides"):
+        run(*words)
+    run(*words, "--overrides", own, "--exchange-rates", rates)
+
+    sources = json.loads((tmp_path / "out" / "review.json").read_text())["sources"]
+    (source,) = (each for each in sources if each["name"] == "exchange rates")
+    assert source["origin"] == "rates.csv"
+    assert source["sha256"] == sha256(rates.read_bytes()).hexdigest()
 
 
 def test_a_bill_of_another_quarter_is_refused(run, plan):
