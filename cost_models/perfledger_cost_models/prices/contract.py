@@ -318,7 +318,7 @@ def _check_within(name: str, value: Decimal, most: Decimal) -> None:
 
 
 def _price_key(price: OwnPrice) -> tuple[str, str, PricingModel, str, str]:
-    return price.provider, price.sku, price.model, price.term, price.region
+    return price.provider.lower(), price.sku, price.model, price.term, price.region
 
 
 def _own_price(price: OwnPrice, rates: Mapping[str, ExchangeRate]) -> Price:
@@ -332,7 +332,7 @@ def _own_price(price: OwnPrice, rates: Mapping[str, ExchangeRate]) -> Price:
         note = f"{price.per_hour} {price.currency} at {rate.usd} USD of {rate.as_of}"
         source = f"{price.source}; {rate.source}"
     return Price(
-        provider=price.provider,
+        provider=price.provider.lower(),
         sku=price.sku,
         region=price.region,
         accelerator=price.accelerator,

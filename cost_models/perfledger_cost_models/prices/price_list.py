@@ -32,7 +32,7 @@ def is_unknown(row: SheetRow) -> bool:
 def read_unknown(row: SheetRow) -> UnknownPrice:
     """Read a row without a price; raise PriceSheetError that names the column."""
     return UnknownPrice(
-        provider=_read_name(row, "provider"),
+        provider=_read_name(row, "provider").lower(),
         sku=_read_name(row, "sku"),
         region=_read_name(row, "region", is_optional=True),
         accelerator=row.text("accelerator"),
@@ -58,7 +58,7 @@ def read_price(
     usd, conversion = _to_usd(row, _read_amount(row, count), as_of, exchange_rates)
     confidence = row.cells["confidence"].strip()
     return Price(
-        provider=_read_name(row, "provider"),
+        provider=_read_name(row, "provider").lower(),
         sku=_read_name(row, "sku"),
         region=_read_name(row, "region", is_optional=True),
         accelerator=row.text("accelerator"),

@@ -91,3 +91,22 @@ def test_the_price_of_a_change_says_where_its_rate_comes_from(run, where, layer)
     (price,) = run("cost", "change", *ratio, "--purchase-option", where)["prices"]
 
     assert price["rate"]["provenance"] == layer
+
+
+@pytest.mark.parametrize("name", ["own.csv", "own.toml"])
+def test_a_provider_in_capitals_is_the_same_provider(tmp_path, name):
+    """Else the published price of the instance would apply, without a word."""
+    table = ROW.format(sku="p5.48xlarge", count=8, usd=50, each=6.25).replace("aws", "AWS", 1)
+    toml = OWN[OWN.index("[[price]]") :].replace('"aws"', '"AWS"').replace("= 21", "= 50")
+    toml = toml.replace("savings_plan", "on_demand").replace('term = "3y_no_upfront"\n', "")
+    path = tmp_path / name
+    path.write_text(f"{','.join(COLUMNS)}\n{table}\n" if name.endswith("csv") else toml)
+
+    done = CliRunner().invoke(app, ["prices", "list", "--overrides", str(path), "--format", "json"])
+
+    overrides = [
+        each for each in json.loads(done.stdout)["prices"] if each["provenance"] == "override"
+    ]
+    assert [(each["provider"], each["option"]) for each in overrides] == [
+        ("aws", "p5.48xlarge/on_demand")
+    ]
