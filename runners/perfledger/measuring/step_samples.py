@@ -193,14 +193,17 @@ def _sample_in_turns(
 
     The other process takes as many turns, so that each turn has a neighbour: the end depends on
     time and not on the noise. Steps of microseconds make shorter turns, not fewer. A new set-up
-    runs in a turn of this process, because it would disturb the other's.
+    runs in a turn of this process, because it would disturb the other's, and each has a turn.
     """
     turns: list[int] = []
-    readings, most = _turns_of(bench.expected_costs_s(), effort)
+    readings, fitting = _turns_of(bench.expected_costs_s(), effort)
+    most = max(fitting, set_ups)
     is_first = True
     memory.read()
     while len(turns) < most and (
-        len(bench.readings_s) < effort.min_steps or sum(bench.costs_s) < effort.max_seconds
+        len(turns) < set_ups
+        or len(bench.readings_s) < effort.min_steps
+        or sum(bench.costs_s) < effort.max_seconds
     ):
         with watch.pause() if turns else nullcontext():
             turn()
