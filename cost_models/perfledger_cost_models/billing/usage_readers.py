@@ -1,9 +1,12 @@
 """Reads usage files of any supported format, recognised by their content."""
 
 from perfledger.time_units import SECONDS_PER_HOUR
+from perfledger_cost_models.billing.bill_against_list import implausible_hours
 from perfledger_cost_models.billing.cur2 import is_cur2
+from perfledger_cost_models.billing.focus import read_focus
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.usage.device_spans import (
     MAX_USAGE_BYTES,
     DeviceSpan,
@@ -65,10 +68,13 @@ def _read_table(text: str, name: str) -> DeviceUsage:
 
 def _read_bill(text: str, name: str) -> DeviceUsage:
     try:
-        charges = tuple(read_charges(text))
+        charges, whole = tuple(read_charges(text)), read_focus(text.splitlines())
     except BillError as error:
         msg = f"{name}: {error}"
         raise UsageFileError(msg) from error
+    if clauses := "; ".join(implausible_hours(whole, packaged_sheet(), name=name, certain=True)):
+        msg = f"{name}: {clauses}. Its hours are not counted: export it again"
+        raise UsageFileError(msg)
     spans = [
         DeviceSpan(
             each.labels,

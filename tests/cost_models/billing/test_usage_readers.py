@@ -56,6 +56,20 @@ def test_a_bill_s_instance_hours_are_device_hours_with_their_tags():
     }
 
 
+@pytest.mark.parametrize(("hours", "unit"), [("3600", "seconds"), ("60", "minutes")])
+def test_hours_in_another_unit_are_not_counted(hours, unit):
+    with pytest.raises(UsageFileError, match=r"another unit.*not counted") as caught:
+        read_usage(bill({"PricingQuantity": hours}), f"{unit}.csv")
+
+    assert str(caught.value).startswith(f"{unit}.csv: aws:p5.48xlarge on_demand: ")
+
+
+def test_hours_at_a_tenth_of_the_list_price_may_be_agreed():
+    (span,) = read_usage(bill({"PricingQuantity": "10"}), "bill.csv").spans
+
+    assert span.device_hours == pytest.approx(80)
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -123,7 +137,7 @@ def test_more_jobs_than_fit_are_refused():
         pytest.param(bill({"PricingQuantity": "1_0"}), "'1_0' is not an amount", id="Python's"),
         pytest.param(bill({})[:-40], "31 cells for 32 columns", id="a cut bill"),
         pytest.param(bill({}) + b'"', "line 3, is not CSV", id="an open quote"),
-        pytest.param(bill(), "no entries", id="a bill without rows"),
+        pytest.param(bill(), "no rows", id="a bill without rows"),
     ],
 )
 def test_another_file_is_an_error(data, message):

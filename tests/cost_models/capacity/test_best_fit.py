@@ -61,11 +61,13 @@ def test_the_scheduler_and_its_nodes_are_recognised_by_their_record(name):
 def test_nodes_that_could_not_have_run_the_record_fit_nothing():
     jobs = recorded_by("fifo", 40, made_up(300))
     jobs = replace(jobs, wait_ms=jobs.wait_ms + 300_000)  # not for lack of devices
-    in_use = sustained_devices(jobs)
+    in_use = sustained_devices(jobs) or 0
 
     fit = best_fit(jobs, NodeShape(8), candidates(jobs))
     smaller = best_fit(jobs, NodeShape(8), candidates(jobs), stated_devices=in_use // 2)
 
+    assert fit is not None
+    assert smaller is not None
     assert fit.nodes * 8 >= in_use > smaller.nodes * 8
     assert smaller.nodes * 8 >= in_use // 2
 
