@@ -68,11 +68,11 @@ def _read_table(text: str, name: str) -> DeviceUsage:
 
 def _read_bill(text: str, name: str) -> DeviceUsage:
     try:
-        charges, whole = tuple(read_charges(text)), read_focus(text.splitlines())
+        charges, bill = tuple(read_charges(text)), read_focus(text.splitlines())
     except BillError as error:
         msg = f"{name}: {error}"
         raise UsageFileError(msg) from error
-    if clauses := "; ".join(implausible_hours(whole, packaged_sheet(), name=name, certain=True)):
+    if clauses := "; ".join(implausible_hours(bill, packaged_sheet(), name=name, certain=True)):
         msg = f"{name}: {clauses}. Its hours are not counted: export it again"
         raise UsageFileError(msg)
     spans = [

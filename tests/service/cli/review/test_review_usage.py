@@ -98,7 +98,7 @@ def test_waits_are_held_against_the_plans_objective(run):
     line = 'jobs = "jobs.csv"'
     _, page = run(change=(line, f"{line}\nobjective = {{ wait_minutes = 60, share = 0.9 }}"))
 
-    assert "The objective, 90\u00a0% within 1 h, was not met: 50\u00a0% were." in page
+    assert "The objective, 90\u00a0% within 1 h, was not met: 50.0\u00a0% were." in page
 
 
 @pytest.mark.slow
