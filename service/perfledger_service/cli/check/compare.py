@@ -14,7 +14,6 @@ from perfledger_service.cli.output import DocumentOutput
 
 @command(
     examples=(
-        "perfledger compare before",
         "perfledger compare before.csv after.csv --metric seconds --worse higher",
         "perfledger compare bundles bundle.json --format markdown",
     )
