@@ -265,14 +265,13 @@ def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
 def test_every_set_up_has_a_turn_even_if_one_would_do(scripted_clock):
     calls = []
     effort = MeasuringEffort(min_steps=1, max_seconds=0.0, max_turns=1)
+    clock = scripted_clock([0.1] * 99)
 
-    sampled = measure(
-        lambda: calls.append(1) or step,
-        scripted_clock([0.1] * 99),
-        effort=effort,
-        set_ups=3,
-        turn=lambda: None,
-    )
+    def set_up():
+        calls.append(1)
+        return step
+
+    sampled = measure(set_up, clock, effort=effort, set_ups=3, turn=lambda: None)
 
     assert (len(calls), len(sampled.turns)) == (3, 3)
 
