@@ -228,7 +228,7 @@ def _uploads_by_id(
 def _changes(
     session: Session, conditions: tuple[ColumnElement[bool], ...]
 ) -> Iterator[StoredChange]:
-    rows = session.execute(
+    rows = session.execute(  # pyright: ignore[reportDeprecated] - `exec` takes four columns at most
         columns(
             VerdictRow,
             UploadRow,

@@ -46,7 +46,8 @@ class ProcessEnd:
         def count_and_register(
             function: Callable[..., object], /, *args: object, **options: object
         ) -> object:
-            self._registered += self._is_own(sys._getframe(1).f_code.co_filename)
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - as `logging` does
+            self._registered += self._is_own(caller.f_code.co_filename)
             return register(function, *args, **options)
 
         setattr(atexit, "register", count_and_register)  # noqa: B010 - a module's function
@@ -126,7 +127,8 @@ class ProcessEnd:
         if not any(self._has_own_code(vars(each).get("__del__")) for each in _classes()):
             return
         for each in gc.get_objects():
-            finalizer = getattr(type(each), "__del__", None)
+            kind: type = type(each)
+            finalizer = getattr(kind, "__del__", None)
             if finalizer is not None and self._has_own_code(finalizer):
                 yield finalizer.__get__(each)
 
