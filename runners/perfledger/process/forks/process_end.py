@@ -126,9 +126,9 @@ class ProcessEnd:
         """Yield the finalizers of all objects whose class has one in the checkout."""
         if not any(self._has_own_code(vars(each).get("__del__")) for each in _classes()):
             return
-        for each in gc.get_objects():
-            kind: type = type(each)
-            finalizer = getattr(kind, "__del__", None)
+        objects: list[object] = gc.get_objects()
+        for each in objects:
+            finalizer = getattr(type(each), "__del__", None)
             if finalizer is not None and self._has_own_code(finalizer):
                 yield finalizer.__get__(each)
 
