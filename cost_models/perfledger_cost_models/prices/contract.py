@@ -23,9 +23,9 @@ source = "quote 815"
 
 confirmed_on = 2026-10-02  # optional: use the price although the checks find it implausible
 
-[[exchange]]            # needed for prices in another currency
+[[exchange]]            # needed for prices in another currency; at most 180 days old
 currency = "EUR"
-usd = 1.16
+usd = 1.16              # what one EUR costs in USD, not the reverse
 as_of = 2026-11-01
 source = "ECB reference rate"
 
@@ -62,6 +62,8 @@ import msgspec
 from perfledger.rounding import decimals, digits
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.check import CheckContext, check_prices
+from perfledger_cost_models.prices.device_hour import is_device_price
+from perfledger_cost_models.prices.exchange_rates import ExchangeRate
 from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.layers import still_rejected, unpriced_options
 from perfledger_cost_models.prices.price_sheet import (
@@ -130,18 +132,6 @@ class OwnPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def __post_init__(self) -> None:
         _check_within("per_hour", self.per_hour, MAX_MONEY)
-
-
-class ExchangeRate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The value of one unit of a currency in USD."""
-
-    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")]
-    usd: Decimal
-    as_of: date
-    source: Text
-
-    def __post_init__(self) -> None:
-        _check_within("usd", self.usd, MAX_MONEY)
 
 
 class PurchaseTax(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -217,8 +207,9 @@ def apply_overrides(
 
     An own price replaces all published ones of the same option and region and gets no discount. If
     it is implausible beside them or dated after `today`, and not confirmed, it is rejected instead.
-    Raises OverrideError for a currency without an exchange rate, for two discounts on one price,
-    for a discount that applies to no price or not yet, and for a confirmation after `today`.
+    Raises OverrideError for a currency without an exchange rate or with an old one, for two
+    discounts on one price, for a discount that applies to no price or not yet, for a confirmation
+    after `today`, and for a price that no device can have, confirmed or not.
     """
     _check_days(overrides, today)
     own_prices, rejected = _checked_own_prices(sheet, overrides, today)
@@ -276,6 +267,9 @@ def _check_days(overrides: PriceOverrides, today: date | None) -> None:
             what = f"confirmed_on is {entry.confirmed_on} for {_entry_name(entry)}"
             msg = f"{what}, after {today}: give the day on which a person confirmed it"
             raise OverrideError(msg)
+    for rate in overrides.exchange:
+        if problem := rate.age_problem(today):
+            raise OverrideError(problem)
     for each in overrides.discount:
         if each.as_of > latest:
             what = f"{_entry_name(each)} is dated {each.as_of}"
@@ -331,6 +325,9 @@ def _own_price(price: OwnPrice, rates: Mapping[str, ExchangeRate]) -> Price:
         usd *= rate.usd
         note = f"{price.per_hour} {price.currency} at {rate.usd} USD of {rate.as_of}"
         source = f"{price.source}; {rate.source}"
+    if not is_device_price(usd / price.count):
+        msg = f"{price.sku} at {usd} USD an hour is no price of {price.count} accelerators"
+        raise OverrideError(msg)
     return Price(
         provider=price.provider.lower(),
         sku=price.sku,

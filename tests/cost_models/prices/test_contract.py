@@ -108,6 +108,45 @@ def test_a_currency_without_a_rate_is_an_error_and_not_a_dollar():
         applied(PRICE.format(currency="EUR"))
 
 
+@pytest.mark.parametrize(
+    ("currency", "inverted", "right"),
+    [("EUR", "0.862", "1.16"), ("JPY", "149", "0.0067"), ("TWD", "32", "0.031")],
+)
+def test_a_rate_that_may_be_inverted_needs_a_persons_confirmation(currency, inverted, right):
+    text = EXCHANGE.replace("EUR", currency)
+    with pytest.raises(OverrideError, match=rf"one {currency} at {inverted} USD may be inverted"):
+        applied(text.replace("1.16", inverted))
+
+    assert applied(text.replace("1.16", right)).prices == SHEET.prices
+    assert applied(text.replace("1.16", f"{inverted}\nconfirmed_on = 2026-11-02"))
+
+
+@pytest.mark.parametrize(
+    ("today", "is_right"),
+    [
+        (date(2026, 10, 31), True),  # a day's difference may be the time zone
+        (date(2027, 4, 30), True),
+        (date(2027, 5, 1), False),
+        (date(2026, 10, 30), False),
+    ],
+)
+def test_a_rate_of_another_time_converts_nothing(today, is_right):
+    overrides = read_overrides(EXCHANGE, "o")
+    if is_right:
+        assert apply_overrides(SHEET, overrides, name="ours", today=today).prices
+    else:
+        with pytest.raises(OverrideError, match="rate of EUR is of 2026-11-01: give one of at mos"):
+            apply_overrides(SHEET, overrides, name="ours", today=today)
+
+
+@pytest.mark.parametrize("per_hour", ["0.000001", "99999999"])
+def test_a_price_that_no_device_can_have_is_refused_even_if_confirmed(per_hour):
+    text = PRICE.format(currency="USD").replace("40", per_hour) + "confirmed_on = 2026-10-02\n"
+
+    with pytest.raises(OverrideError, match="is no price of 8 accelerators"):
+        applied(text)
+
+
 def test_tax_is_on_everything_that_is_bought():
     price_sheet = applied(TAX)
 

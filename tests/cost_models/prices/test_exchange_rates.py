@@ -59,3 +59,48 @@ def test_a_rate_that_the_table_lacks_is_an_error(currency, day, problem):
 def test_another_file_is_refused(text, problem):
     with pytest.raises(ExchangeRateError, match=f"rates.csv.*{problem}"):
         read_exchange_rates(text, "rates.csv")
+
+
+def test_the_ecbs_own_rates_are_the_right_way_round():
+    """The rates of 13 April 2026, from its eurofxref.csv."""
+    header = "Date, USD, JPY, DKK, GBP, CHF, CAD, HKD, KRW, \n"
+    rates = "13 April 2026, 1.1684, 186.75, 7.4727, 0.87058, 0.92210, 1.6195, 9.1507, 1742.51, \n"
+    table = read_exchange_rates(header + rates, "eurofxref.csv")
+
+    day = date(2026, 4, 13)
+    assert table.find("EUR", day).usd == Decimal("1.1684")
+    assert table.find("CHF", day).usd == Decimal("1.1684") / Decimal("0.92210")
+
+
+def test_a_euro_below_a_dollar_is_right_where_the_krone_proves_the_direction():
+    """As on 28 September 2022."""
+    table = read_exchange_rates("Date,USD,DKK\n2022-09-28,0.9565,7.4365\n", "hist.csv")
+
+    assert table.find("EUR", date(2022, 9, 28)).usd == Decimal("0.9565")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Date,USD,DKK\n2026-11-20,0.8677,0.1341\n", "0.1341 DKK for one EUR, which is pegged"),
+        ("Date,USD,DKK\n2026-11-20,1.0,6.4\n", "6.4 DKK for one EUR"),  # units to the dollar
+        ("Date,USD,DKK,HKD\n2026-11-20,0.8677,7.46,9.04\n", "10.4183 HKD for one USD"),
+    ],
+)
+def test_a_table_of_another_base_or_direction_is_refused(text, problem):
+    with pytest.raises(ExchangeRateError, match=f"rates.csv, 2026-11-20: {problem}"):
+        read_exchange_rates(text, "rates.csv")
+
+
+@pytest.mark.parametrize(
+    ("currency", "problem"),
+    [
+        ("EUR", r"one EUR at 0.8677 USD may be inverted.*more than a dollar.*\(1.15247 the other"),
+        ("JPY", r"one JPY at 154.5\d* USD may be inverted.*less than a dollar"),
+    ],
+)
+def test_an_inverted_table_without_kroner_gives_no_rate(currency, problem):
+    table = read_exchange_rates("Date,USD,JPY\n2026-11-20,0.8677,0.005615\n", "rates.csv")
+
+    with pytest.raises(ExchangeRateError, match=f"rates.csv: {problem}"):
+        table.find(currency, date(2026, 11, 20))
