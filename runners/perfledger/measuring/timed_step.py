@@ -8,14 +8,16 @@ from time import perf_counter
 
 from perfledger.measuring.change_point import count_before_change
 from perfledger.measuring.rank_clock import RankClock
-from perfledger.meters.clock import Clock
+from perfledger.meters.clock import Clock, HostClock
 from perfledger.protocol import MeasuringEffort
 from perfledger.workload import AnyStep, PreparedStep, Step
 
 WARMUP_WINDOW = 3  # the median of three ignores one outlier
 WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
-# A reading lasts this many times the harness's own cost of one, so that the cost hides no change.
-MIN_READING_COSTS = 20
+# A reading lasts this many times the harness's own cost of one, which is then half a percent.
+MIN_READING_COSTS = 200
+# The same on a device: steps of one reading overlap there, so it holds only as many as it needs.
+MIN_DEVICE_READING_COSTS = 20
 # Longer steps always reach that: a reading costs the harness microseconds.
 MAX_SHORT_STEP_SECONDS = 1e-3
 MAX_CALIBRATED_STEPS = 1000  # with more, the harness's cost per step no longer changes
@@ -107,7 +109,9 @@ class TimedStep:
         if not 0 < step_s < MAX_SHORT_STEP_SECONDS:
             return
         if self._prepare is None:
-            steps = math.ceil(MIN_READING_COSTS * self._empty_reading_s(1) / step_s)
+            is_host = isinstance(self._clock, HostClock)
+            costs = MIN_READING_COSTS if is_host else MIN_DEVICE_READING_COSTS
+            steps = math.ceil(costs * self._empty_reading_s(1) / step_s)
             self.steps_per_reading = max(1, min(steps, MAX_CALIBRATED_STEPS))
         empty_steps = min(self.steps_per_reading, MAX_CALIBRATED_STEPS)
         self.empty_step_s = self._empty_reading_s(empty_steps) / empty_steps

@@ -1,11 +1,15 @@
 """Tests that readings of short steps are long enough to be told from the harness's own cost."""
 
+import pytest
+
 from perfledger.measuring.step_samples import TURN_SECONDS, measure
 from perfledger.measuring.timed_step import (
     MAX_CALIBRATED_STEPS,
     MAX_SHORT_STEP_SECONDS,
+    MIN_DEVICE_READING_COSTS,
     MIN_READING_COSTS,
 )
+from perfledger.meters.clock import HostClock
 from perfledger.protocol import MeasuringEffort
 from perfledger.workload import PreparedStep
 
@@ -29,6 +33,10 @@ class CountingClock:
         return self._cost_s + (self.calls - before) * self._step_s
 
 
+class CountingHostClock(CountingClock, HostClock):
+    """The same of the host, whose steps are done when they return."""
+
+
 def measured(clock, **options):
     return measure(lambda: clock.step, clock, effort=EFFORT, **options)
 
@@ -42,13 +50,24 @@ def test_a_short_step_is_read_several_at_a_time():
     assert all(abs(step_s - 0.95e-6) < 1e-12 for step_s in step_samples.steps_s)
 
 
-def test_every_reading_lasts_twenty_times_its_cost():
-    for step_s in (1e-8, 1e-7, 3e-7, 1e-6, 1e-5):
-        step_samples = measured(CountingClock(step_s=step_s, cost_s=1e-7))
-        length = step_samples.steps_per_reading * step_samples.steps_s[0]
+@pytest.mark.parametrize(
+    ("clock_type", "costs"),
+    [(CountingHostClock, MIN_READING_COSTS), (CountingClock, MIN_DEVICE_READING_COSTS)],
+)
+@pytest.mark.parametrize("step_s", [1e-8, 1e-7, 3e-7, 1e-6, 1e-5])
+def test_a_reading_lasts_many_times_its_cost(clock_type, costs, step_s):
+    step_samples = measured(clock_type(step_s=step_s, cost_s=1e-7))
+    length = step_samples.steps_per_reading * step_samples.steps_s[0]
 
-        assert length >= 0.95 * MIN_READING_COSTS * 1e-7 or step_samples.steps_per_reading > 1
-        assert step_samples.steps_per_reading <= MIN_READING_COSTS + 1
+    # What was estimated from a single step held the cost of a whole reading.
+    assert length >= costs * 1e-7 * step_s / (step_s + 1e-7)
+    assert step_samples.steps_per_reading <= costs + 1
+
+
+def test_the_cost_of_a_reading_is_half_a_percent_of_a_step_on_the_host():
+    step_samples = measured(CountingHostClock(step_s=1.2e-6, cost_s=1e-7))
+
+    assert step_samples.steps_s[0] / 1.2e-6 - 1 < 0.006
 
 
 def test_a_step_without_work_is_as_long_as_an_empty_one():
