@@ -80,7 +80,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             return transformed.step
 
         peaks = _Peaks(set_up, meter)
-        results, last_step = _Results(bound.workload), _LastStepWatch(context)
+        results, last_step = _Results(bound.workload), _LastStepWatch(context, peaks)
         windows: list[Fields] = []
 
         def run_fields(sampled: StepSamples) -> Fields:
@@ -118,7 +118,6 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             }
 
         def end_run(bench: TimedStep, sampled: StepSamples) -> None:
-            peaks.keep()
             # Other ranks end by themselves: what they do is not known.
             context.end.begin(name if context.link is None else "", steps=bench.calls)
             # The other ranks would have to run their steps too.
@@ -205,7 +204,8 @@ def record_windows(
 class _LastStepWatch:
     """A watch over the last step: the programs that it starts, and the files that it reads."""
 
-    def __init__(self, context: CommandContext) -> None:
+    def __init__(self, context: CommandContext, peaks: "_Peaks") -> None:
+        self._peaks = peaks
         self._recorder = context.recorder
         self._programs = ProgramWatch(
             root=context.root,
@@ -224,7 +224,12 @@ class _LastStepWatch:
         return self._programs.has_unseen_programs
 
     def watch(self) -> None:
-        """Begin, right before the last step."""
+        """Begin, right before the last step.
+
+        The peak memory is recorded first: the samples are evaluated later, in memory of the
+        harness's own.
+        """
+        self._peaks.keep()
         self._programs.watch()
         self._reads.watch()
 

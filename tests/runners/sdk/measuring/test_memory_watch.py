@@ -1,6 +1,11 @@
-"""When the memory in use is read, and what is left out."""
+"""When the memory in use is read, what is left out, and how little the harness itself needs."""
+
+import itertools
+import tracemalloc
 
 from perfledger.measuring.memory_watch import MAX_READINGS, MemoryWatch
+from perfledger.measuring.step_samples import MAX_SAMPLES, measure
+from perfledger.protocol import MeasuringEffort
 from perfledger.records import MemoryReadings
 
 
@@ -28,3 +33,27 @@ def test_what_a_system_does_not_tell_is_no_reading():
     watch.read()
 
     assert watch.readings() == MemoryReadings()
+
+
+def test_thousands_of_readings_need_few_bytes_each_while_memory_is_measured(scripted_clock):
+    # Head's steps may be so short that it has twenty times base's readings.
+    clock = scripted_clock(1e-7 * (1 + number / MAX_SAMPLES) for number in itertools.count())
+    in_use_bytes = []
+
+    def read_memory():
+        in_use_bytes.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        samples = measure(
+            lambda: list,
+            clock,
+            effort=MeasuringEffort(),
+            on_sampling=read_memory,
+            before_last=read_memory,
+        )
+    finally:
+        tracemalloc.stop()
+
+    assert len(samples.steps_s) == MAX_SAMPLES
+    assert in_use_bytes[-1] - in_use_bytes[0] < 12 * MAX_SAMPLES

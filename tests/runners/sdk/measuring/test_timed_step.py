@@ -41,7 +41,7 @@ def test_each_reading_has_one_preparation_and_all_of_its_steps(scripted_clock):
     bench.time(2)
 
     assert notes.text == "ps" + "pss" + "pss"
-    assert bench.readings_s == [4.0, 6.0]
+    assert list(bench.readings_s) == [4.0, 6.0]
     assert bench.steps_per_reading == 2
 
 

@@ -1,5 +1,6 @@
 """One workload measured in this process, and its profiled windows."""
 
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import cast
@@ -74,6 +75,28 @@ def test_the_check_of_the_first_result_says_nothing_for_one_that_is_nan_at_the_e
     assert run["evidence"]["answer"] == {"": 1, LATER_RESULT: "not finite"}
 
 
+COUNTED_MEMORY = """
+import perfledger
+from perfledger.meters import process_memory
+calls = []
+process_memory.peak_bytes = lambda: len(calls)
+
+@perfledger.workload()
+def work():
+    return lambda: calls.append(sum(range(50_000)))
+"""
+
+
+def test_peak_memory_is_read_before_the_samples_are_evaluated(write, send_command):
+    run = send_command(write({"benchmarks/w.py": COUNTED_MEMORY}), Command.MEASURE).about(
+        "benchmarks.w:work"
+    )
+
+    # Every call but the last one, which follows the samples.
+    calls = len(run["warmups_s"]) + len(run["samples"]["step_time_p50"])
+    assert run["samples"]["peak_memory"] == [calls]
+
+
 PLAIN = """
 import perfledger
 @perfledger.workload()
@@ -120,7 +143,7 @@ def context(tmp_path):
 def measured(step, *, readings_s=(0.2, 0.2)):
     bench = TimedStep(lambda: step, HostClock(), effort=MeasuringEffort(), after_step=lambda: None)
     bench.renew()
-    bench.readings_s = list(readings_s)
+    bench.readings_s = array("d", readings_s)
     return bench
 
 
