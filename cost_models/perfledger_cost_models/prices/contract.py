@@ -38,7 +38,7 @@ name = "wacc"
 low = 0.07
 mode = 0.08
 high = 0.09
-unit = "per year"       # needed for a new input; packaged ones have theirs
+unit = "per year"       # needed for a new input; "CHF/kWh" is converted by its [[exchange]]
 as_of = 2026-10-01
 source = "treasury"
 

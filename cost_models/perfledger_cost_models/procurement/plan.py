@@ -346,19 +346,23 @@ def own_hardware_inputs(
 ) -> HardwareInputSheet:
     """Return the hardware inputs with an organisation's own figures in their places.
 
-    Raises ProcurementPlanError for a parameter that the sheet does not have.
+    Raises ProcurementPlanError for a parameter that the sheet does not have, and a share above 1.
     """
     own_values = {one.parameter: one.value for one in inputs}
     unknown = sorted(set(own_values) - {one.name for one in sheet.parameters})
     if unknown:
         msg = f"[[input]] {unknown[0][:80]!r} is not in {sheet.name}: correct or remove it"
         raise ProcurementPlanError(msg)
+    parameters = tuple(
+        _with_value(each, own_values[each.name], today) if each.name in own_values else each
+        for each in sheet.parameters
+    )
+    for each in parameters:
+        if each.share_problem:
+            raise ProcurementPlanError(each.share_problem)
     return HardwareInputSheet(
         name=f"{sheet.name} with {len(own_values)} of the plan's own" if own_values else sheet.name,
-        parameters=tuple(
-            _with_value(each, own_values[each.name], today) if each.name in own_values else each
-            for each in sheet.parameters
-        ),
+        parameters=parameters,
     )
 
 

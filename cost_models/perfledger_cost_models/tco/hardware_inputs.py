@@ -27,6 +27,10 @@ COLUMNS = (
     "note",
 )
 DISTRIBUTION = "PERT"  # the only one supported
+# Units of shares, whose figures are at most 1: 8 would be 8 % written without its sign.
+SHARE_UNITS = frozenset(
+    {"fraction", "of capex per year", "of max", "of nodes", "of price", "per year"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,16 @@ class HardwareInput:
     def is_assumed(self) -> bool:
         """Return whether the figure is so uncertain that every report must list it."""
         return self.confidence is SourceConfidence.LOW
+
+    @property
+    def share_problem(self) -> str:
+        """Return what is wrong with a share above 1, else ""."""
+        if self.unit not in SHARE_UNITS or self.high <= 1:
+            return ""
+        return (
+            f"{self.name} is up to {self.high} {self.unit}: give a share of at most 1, such as "
+            "0.08 for 8 %"
+        )
 
     @property
     def dated(self) -> str:

@@ -1,12 +1,15 @@
 """Applies an organisation's own hardware inputs and servers to the packaged ones."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 
 from perfledger.rounding import decimals
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.contract import (
+    ExchangeRate,
     OverrideError,
     OwnHardwareInput,
     PriceOverrides,
@@ -20,6 +23,7 @@ from perfledger_cost_models.units import USD
 
 # Units of hardware inputs without purchase tax: wages, and resale, which does not refund the tax.
 WAGES, RESALE = "USD/FTE-year", "of price"
+_CURRENCY = re.compile(r"[A-Z]{3}(?=/|$)")  # at the start of a unit: "CHF/kWh"
 
 
 def apply_own_inputs(
@@ -28,8 +32,9 @@ def apply_own_inputs(
     """Return the inputs with the organisation's own in place of the packaged, at high confidence.
 
     Tax applies to everything that is bought, as it does to prices: not to wages, and resale does
-    not bring it back. Raises OverrideError for an input given twice and for a new one without a
-    unit.
+    not bring it back. Figures in another currency are converted by its [[exchange]] rate. Raises
+    OverrideError for an input given twice, a new one without a unit, another unit than the packaged
+    one's, a currency without a rate, and a share above 1.
     """
     own_inputs: dict[str, HardwareInput] = {}
     published = {each.name: each for each in sheet.parameters}
@@ -41,7 +46,14 @@ def apply_own_inputs(
         if not unit:
             msg = f"{each.name!r} is not a packaged input: correct its name, or give its unit"
             raise OverrideError(msg)
-        own_inputs[each.name] = _own_input(each, unit)
+        own_input = _in_usd(_own_input(each, unit), overrides.exchange)
+        expected = published.get(each.name, own_input).unit
+        if own_input.unit != expected:
+            msg = f"{each.name} is in {unit!r}, not in {expected!r}: convert it"
+            raise OverrideError(msg)
+        if own_input.share_problem:
+            raise OverrideError(own_input.share_problem)
+        own_inputs[each.name] = own_input
     parameters = tuple((published | own_inputs).values())
     if overrides.tax is not None:
         parameters = tuple(_with_tax(each, overrides.tax) for each in parameters)
@@ -95,6 +107,29 @@ def _own_input(override: OwnHardwareInput, unit: str) -> HardwareInput:
     )
 
 
+def _in_usd(figure: HardwareInput, exchange: Sequence[ExchangeRate]) -> HardwareInput:
+    """Return a figure in USD; raise OverrideError for a currency without a rate."""
+    match = _CURRENCY.match(figure.unit)
+    if match is None or match[0] == USD:
+        return figure
+    rate = next((each for each in exchange if each.currency == match[0]), None)
+    if rate is None:
+        msg = f"{figure.name} is in {match[0]}: add its [[exchange]] rate"
+        raise OverrideError(msg)
+    return replace(
+        _times(figure, rate.usd),
+        unit=USD + figure.unit.removeprefix(match[0]),
+        source=f"{figure.source}; {rate.source}",
+        note=f"{figure.mode} {figure.unit} at {rate.usd} USD of {rate.as_of}",
+    )
+
+
+def _times(figure: HardwareInput, factor: Decimal) -> HardwareInput:
+    return replace(
+        figure, low=figure.low * factor, mode=figure.mode * factor, high=figure.high * factor
+    )
+
+
 def _with_tax(parameter: HardwareInput, tax: PurchaseTax) -> HardwareInput:
     is_bought = parameter.unit.startswith(USD) and parameter.unit != WAGES
     if not is_bought and parameter.unit != RESALE:
@@ -105,10 +140,5 @@ def _with_tax(parameter: HardwareInput, tax: PurchaseTax) -> HardwareInput:
         if is_bought
         else "of the price without tax"
     )
-    return replace(
-        parameter,
-        low=parameter.low * factor,
-        mode=parameter.mode * factor,
-        high=parameter.high * factor,
-        note="; ".join(filter(None, (parameter.note, tax_note))),
-    )
+    note = "; ".join(filter(None, (parameter.note, tax_note)))
+    return replace(_times(parameter, factor), note=note)

@@ -141,14 +141,21 @@ def test_what_can_be_left_out_is_none(plan_text):
 
 
 def test_an_own_input_takes_the_packaged_ones_place(plan_text):
-    text = plan_text + INPUT.format("wacc", ', basis = "quoted", as_of = 2026-10-01')
+    text = plan_text + INPUT.format("colo_price", ', basis = "quoted", as_of = 2026-10-01')
     sheet = own_hardware_inputs(
         packaged_hardware_inputs(), read_plan(text, "plan.toml").input, date(2026, 11, 22)
     )
 
-    wacc = sheet.find("wacc")
-    assert wacc.mode == 2
-    assert (wacc.confidence, wacc.as_of) == (SourceConfidence.HIGH, date(2026, 10, 1))
+    rent = sheet.find("colo_price")
+    assert rent.mode == 2
+    assert (rent.confidence, rent.as_of) == (SourceConfidence.HIGH, date(2026, 10, 1))
+
+
+def test_an_own_share_above_1_is_refused(plan_text):
+    plan = read_plan(plan_text + INPUT.format("wacc", ""), "plan.toml")
+
+    with pytest.raises(ProcurementPlanError, match=r"wacc is up to 3 per year.* 0\.08 for 8 %"):
+        own_hardware_inputs(packaged_hardware_inputs(), plan.input, date(2026, 11, 22))
 
 
 def test_an_own_input_that_nothing_depends_on_is_refused(plan_text):

@@ -71,11 +71,35 @@ def test_inputs_that_cannot_be_are_refused(text, reason):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [(parameter() * 2, "twice"), (parameter(name="wac"), "not a packaged input")],
+    [
+        (parameter() * 2, "twice"),
+        (parameter(name="wac"), "not a packaged input"),
+        (parameter(name="colo_price", unit="CHF/kW-month"), "in CHF: add its .*exchange"),
+        (parameter(unit="percent"), "in 'percent', not in 'per year'"),
+        (parameter(name="colo_price", unit="USD/kWh"), "not in 'USD/kW-month'"),
+        (parameter(low="7", mode="8", high="9"), "0.08 for 8 %"),
+        (parameter(name="spares", unit="of nodes", high="3"), "spares is up to 3 of nodes"),
+    ],
 )
 def test_inputs_that_do_not_fit_are_refused(text, reason):
     with pytest.raises(OverrideError, match=reason):
         apply_own_inputs(packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours")
+
+
+@pytest.mark.parametrize("name", ["server_price_8xH100_SXM", "price_of_ours"])
+def test_an_input_in_another_currency_is_converted(name):
+    text = (
+        parameter(name=name, low="290000", mode="298000", high="310000", unit="CHF")
+        + '[[exchange]]\ncurrency = "CHF"\nusd = 1.24\nas_of = 2026-11-27\nsource = "ECB"\n'
+    )
+
+    price = apply_own_inputs(
+        packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours"
+    ).find(name)
+
+    assert (price.low, price.mode, price.high) == (359_600, 369_520, 384_400)
+    assert (price.unit, price.source) == ("USD", "treasury; ECB")
+    assert price.note == "298000 CHF at 1.24 USD of 2026-11-27"
 
 
 def test_a_server_of_ones_own_is_priced_by_its_own_inputs():
