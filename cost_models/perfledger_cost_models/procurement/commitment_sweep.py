@@ -19,7 +19,6 @@ from perfledger_cost_models.procurement.cost_model import (
     CostModel,
     PurchaseMode,
     PurchaseOption,
-    hours_of,
 )
 from perfledger_cost_models.procurement.decision import draws_of, evaluate, evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import end_worth
@@ -81,7 +80,7 @@ def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
                     npv=to_decimal(_npv(model, option, devices, likely)[0]),
                     npv_mean=to_decimal(_npv(model, option, devices, draws).mean()),
                 )
-                for devices in _sizes(model, option, draws)
+                for devices in _sizes(option, draws)
             ),
         )
         for option in options
@@ -115,7 +114,7 @@ def _ladder(
     """Return the sizes of a long and a short option that cost least on average."""
     long, short = terms
     step = math.lcm(long.sold_together, short.sold_together)
-    most = _most_devices(model, model.keep, draws, step)
+    most = _most_devices(model.keep, draws, step)
     stride = _stride(most, step)
     totals = tuple(range(0, most + stride, stride))
     costs = _ladder_costs(model, terms, totals, draws)
@@ -218,24 +217,19 @@ def _beyond_usd(
     )
 
 
-def _sizes(
-    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
-) -> tuple[int, ...]:
+def _sizes(option: PurchaseOption, draws: Mapping[str, FloatArray]) -> tuple[int, ...]:
     """Return 0, whole instances up to the need of nearly every draw, and the option's own size."""
-    most = _most_devices(model, option, draws, option.sold_together)
+    most = _most_devices(option, draws, option.sold_together)
     stride = _stride(most, option.sold_together)
     return tuple(sorted({*range(0, most + 1, stride), option.devices or 0}))
 
 
-def _most_devices(
-    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray], step: int
-) -> int:
+def _most_devices(option: PurchaseOption, draws: Mapping[str, FloatArray], step: int) -> int:
     need = np.max(
         np.array(np.broadcast_arrays(*(draws[f"need_{year}"] for year in PLAN_YEARS))),
         axis=0,
     )
-    is_elsewhere = option.accelerator != model.accelerator
-    ratio = draws[hours_of(option.key)] if is_elsewhere else 1.0
+    ratio = draws[option.hours_ratio] if option.hours_ratio else 1.0
     devices = need * ratio / (HOURS_PER_YEAR * draws[COMMITMENT_UTILIZATION])
     return step * math.ceil(float(np.quantile(devices, MAX_NEED_QUANTILE)) / step)
 

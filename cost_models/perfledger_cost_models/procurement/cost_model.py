@@ -90,6 +90,9 @@ class PurchaseOption:
     terms: PurchaseTerms | None  # None for owned servers
     server: ServerSpec | None = None
     sold_together: int = 1  # devices of one instance or server
+    # The name of the hours of its accelerator that replace one; "" on the plan's own accelerator.
+    # All options on an accelerator share it, so that a draw has one speed of that accelerator.
+    hours_ratio: str = ""
 
     @property
     def rate(self) -> str:
@@ -149,8 +152,3 @@ class PlanData:
     sheet: PriceSheet
     parameters: HardwareInputSheet
     shares: HourShares
-
-
-def hours_of(key: str) -> str:
-    """Return the name of the hours ratio of an option on another accelerator."""
-    return f"{key}_hours_per_hour"

@@ -21,7 +21,6 @@ from perfledger_cost_models.procurement.cost_model import (
     PlanData,
     PurchaseMode,
     PurchaseOption,
-    hours_of,
 )
 from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
 from perfledger_cost_models.procurement.plan import HoursKind, InputRange, SpotTerms
@@ -96,10 +95,12 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
         inputs.append(_licence(figures))
     if option.mode is PurchaseMode.SPOT and figures.plan.spot is not None:
         inputs += _spot(option, figures.plan.spot)
-    speed = next((one for one in figures.plan.speed if one.accelerator == option.accelerator), None)
-    if option.accelerator != figures.plan.demand.accelerator and speed is not None:
+    if option.hours_ratio:
+        hours = next(
+            one.hours for one in figures.plan.speed if one.accelerator == option.accelerator
+        )
         label = f"{option.accelerator} hours that replace one"
-        inputs.append(_range_input(hours_of(option.key), label, "h/h", speed.hours))
+        inputs.append(_range_input(option.hours_ratio, label, "h/h", hours))
     if option.devices is not None:
         source = (
             "the plan"

@@ -23,7 +23,6 @@ from perfledger_cost_models.procurement.cost_model import (
     PurchaseMode,
     PurchaseOption,
     UnpricedOption,
-    hours_of,
 )
 from perfledger_cost_models.tco.hardware_inputs import WACC
 from perfledger_cost_models.tco.onprem import LICENCES
@@ -52,7 +51,7 @@ def cost_model(
     status_quo = next(option for option in options if option.where == keep)
     lines = list(_common_lines(inputs))
     for option in options:
-        lines += _lines(option, status_quo, is_elsewhere=option.accelerator != accelerator)
+        lines += _lines(option, status_quo)
     return CostModel(
         accelerator=accelerator,
         inputs=tuple({each.name: each for each in inputs}.values()),
@@ -106,10 +105,8 @@ def _discount_lines() -> Iterator[FormulaLine]:
         yield _line(f"discount_{year}", label, "USD/USD", f"{before} * {monthly}")
 
 
-def _lines(
-    option: PurchaseOption, keep: PurchaseOption, *, is_elsewhere: bool
-) -> Iterator[FormulaLine]:
-    ratio = f" * {hours_of(option.key)}" if is_elsewhere else ""
+def _lines(option: PurchaseOption, keep: PurchaseOption) -> Iterator[FormulaLine]:
+    ratio = f" * {option.hours_ratio}" if option.hours_ratio else ""
     match option.mode:
         case PurchaseMode.PAY_AS_YOU_GO:
             yield from _by_use(option, f"need_{{}}{ratio} * {option.rate}")
@@ -122,11 +119,9 @@ def _lines(
             fallback = f"{option.key}_fallback * {keep.rate}"
             yield from _by_use(option, f"need_{{}} * ({on_spot} + {fallback})")
         case PurchaseMode.COMMITMENT:
-            yield from _commitment_lines(
-                option, keep, f" / {hours_of(option.key)}" if is_elsewhere else ""
-            )
+            yield from _commitment_lines(option, keep)
         case PurchaseMode.OWNED:
-            yield from _owned_lines(option, keep, hours_of(option.key) if is_elsewhere else "1")
+            yield from _owned_lines(option, keep)
         case _ as unreachable:
             assert_never(unreachable)
     worth = _sum(_worth_of_year(option, year) for year in PLAN_YEARS)
@@ -148,9 +143,7 @@ def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
         yield _payment_line(option, year, yearly.format(year))
 
 
-def _commitment_lines(
-    option: PurchaseOption, keep: PurchaseOption, per_ratio: str
-) -> Iterator[FormulaLine]:
+def _commitment_lines(option: PurchaseOption, keep: PurchaseOption) -> Iterator[FormulaLine]:
     """Yield a commitment's payments: all hours of its term, and the rest on demand.
 
     Terms of one year are renewed at the same price and size.
@@ -158,6 +151,7 @@ def _commitment_lines(
     key, upfront = option.key, option.upfront_share
     label = f"{option.name}: commitment per year"
     yield _line(f"{key}_term", label, USD, f"{key}_devices * {HOURS_PER_YEAR} * {option.rate}")
+    per_ratio = f" / {option.hours_ratio}" if option.hours_ratio else ""
     committed_hours = f"{key}_devices * {HOURS_PER_YEAR} * {COMMITMENT_UTILIZATION}{per_ratio}"
     yield _line(f"{key}_carried", f"{option.name}: hours carried per year", "h", committed_hours)
     at_start = f"{key}_term * {upfront * option.years}" if upfront else "0"
@@ -172,12 +166,13 @@ def _commitment_lines(
         yield from _paid_in_year(option, year, " + ".join(parts))
 
 
-def _owned_lines(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator[FormulaLine]:
+def _owned_lines(option: PurchaseOption, keep: PurchaseOption) -> Iterator[FormulaLine]:
     """Yield an owned server's payments: `onprem.yearly_cost`, with purchase price and resale."""
     key, server = option.key, option.server
     if server is None:  # pragma: no cover - an owned option has a server
         return
     nodes, price = f"({key}_devices / {server.accelerators})", server.price
+    ratio = option.hours_ratio or "1"
     hours = f"{key}_devices * {HOURS_PER_YEAR}"
     extras = "(1 + network_share_of_capex + storage_share_of_capex) * (1 + spares_pool)"
     yield _line(

@@ -85,6 +85,7 @@ def _option(
         terms=terms,
         server=server,
         sold_together=count,
+        hours_ratio=_ratio_name(figures.plan, accelerator),
     )
 
 
@@ -131,6 +132,14 @@ def _ratio(plan: ProcurementPlan, accelerator: str) -> Decimal:
         "unknown: measure a workload on both, or add [[speed]] to the plan"
     )
     raise ProcurementPlanError(msg)
+
+
+def _ratio_name(plan: ProcurementPlan, accelerator: str) -> str:
+    """Return the model's name of an accelerator's hours ratio: that of its [[speed]] by number."""
+    if accelerator == plan.demand.accelerator:
+        return ""
+    number = [speed.accelerator for speed in plan.speed].index(accelerator) + 1
+    return f"hours_ratio_{number}"
 
 
 def _size(option: PlannedOption, figures: PlanData, need_hours: Decimal, count: int) -> int:

@@ -17,7 +17,6 @@ from perfledger_cost_models.procurement.cost_model import (
     ModelInput,
     PurchaseMode,
     PurchaseOption,
-    hours_of,
 )
 from perfledger_cost_models.procurement.decision import (
     OptionOutcome,
@@ -207,9 +206,7 @@ def _rented_kwh(decided: DecidedModel, accelerator: str, hours: float) -> float 
 
 
 def _ratio(decided: DecidedModel, option: PurchaseOption) -> Decimal:
-    if option.accelerator == decided.model.accelerator:
-        return Decimal(1)
-    return decided.input(hours_of(option.key)).mode
+    return decided.input(option.hours_ratio).mode if option.hours_ratio else Decimal(1)
 
 
 def _hour_at(decided: DecidedModel, option: PurchaseOption, use: float) -> Decimal:

@@ -6,7 +6,6 @@ from perfledger_cost_models.procurement.cost_model import (
     ModelInput,
     PurchaseMode,
     PurchaseOption,
-    hours_of,
 )
 from perfledger_cost_models.tco.onprem import SERVERS
 
@@ -40,7 +39,6 @@ def test_the_figures_of_an_option_begin_with_its_key():
     assert RENTED.rate == "w2_usd_per_hour"
     assert RENTED.paid == ("w2_paid_0", "w2_paid_1", "w2_paid_2", "w2_paid_3")
     assert RENTED.npv == "w2_npv_usd"
-    assert hours_of(RENTED.key) == "w2_hours_per_hour"
 
 
 def test_an_owned_option_has_the_price_of_its_server():

@@ -12,6 +12,7 @@ from perfledger_cost_models.procurement.decision import (
     evaluate,
     evaluate_at_modes,
 )
+from tests.cost_models.procurement.example_models import CONFIRMED, a_model
 
 
 @pytest.fixture
@@ -129,3 +130,29 @@ source = "register"
     assert review.status_quo.hour is None
     assert review.status_quo.hour_band is None
     assert not review.is_change
+
+
+def test_options_on_one_accelerator_have_one_speed_in_each_draw(plan_text):
+    """An option that costs a tenth more an hour on the same accelerator is never the best."""
+    text = (
+        plan_text
+        + """
+[[option]]
+name = "TPUs by the hour"
+where = "tpu-v5p/on_demand"
+
+[[option]]
+name = "TPUs elsewhere"
+where = "tpu-v5p/on_demand@europe-west4"
+
+[[speed]]
+accelerator = "TPU-v5p"
+hours = { low = 0.1, mode = 0.5, high = 3.0, source = "a guess" }
+"""
+    )
+    model = a_model(text, sheet=CONFIRMED)
+    outcomes = {one.option.name: one for one in decide(model).outcomes}
+
+    assert outcomes["TPUs elsewhere"].npv > outcomes["TPUs by the hour"].npv
+    assert outcomes["TPUs elsewhere"].chance_best == 0
+    assert [each.name for each in model.inputs].count("hours_ratio_1") == 1
