@@ -53,6 +53,8 @@ class LogQueuePlan:
     calibration: ReplayCalibration | None
     target: WaitTarget | None
     needed: DevicesNeeded | None
+    # What the replay needs where the record, on as many, missed the target: no answer then.
+    needed_in_replay: DevicesNeeded | None
     replayed_on_needed: WaitSummary | None
     formula: QueuePlan | None
     formula_obstacle: str  # why no formula holds; "" if one does
@@ -96,6 +98,10 @@ def log_queue_plan(
     recorded = recorded_devices(jobs, stated=stated_devices, replayed=cluster.total_devices)
     needed = None if target is None else devices_needed(jobs, shape, chosen, target)
     obstacle = formula_obstacle(jobs)
+    waits = recorded_summary(jobs, target, devices=recorded)
+    calibration = calibration_of(outcome)
+    is_refuted = _is_refuted(needed, waits, calibration, target, recorded)
+    answer = None if is_refuted else needed
     return LogQueuePlan(
         log=log,
         jobs=len(outcome.jobs) + outcome.unplaceable,
@@ -112,12 +118,13 @@ def log_queue_plan(
         policy=chosen,
         is_policy_fitted=is_fitted and policy is None,
         recorded_devices=recorded,
-        recorded=recorded_summary(jobs, target, devices=recorded),
+        recorded=waits,
         replayed=replayed_summary(outcome, target),
-        calibration=calibration_of(outcome),
+        calibration=calibration,
         target=target,
-        needed=needed,
-        replayed_on_needed=_on_needed(jobs, shape, chosen, target, needed),
+        needed=answer,
+        needed_in_replay=needed if is_refuted else None,
+        replayed_on_needed=_on_needed(jobs, shape, chosen, target, answer),
         formula=None
         if obstacle
         else queue_plan(arrivals_of(jobs), devices=cluster.total_devices, target=target),
@@ -150,6 +157,26 @@ def _nodes_and_policy(
     nodes = devices // shape.step
     fitted = fitted_policy(jobs, shape.cluster(nodes), policies) if policy is None else None
     return nodes, fitted or policies[0], fitted is not None
+
+
+def _is_refuted(
+    needed: DevicesNeeded | None,
+    recorded: WaitSummary | None,
+    calibration: ReplayCalibration | None,
+    target: WaitTarget | None,
+    recorded_devices: int,
+) -> bool:
+    """Return whether the record, on at least the devices needed, missed the target.
+
+    A calibrated replay may differ from the record by as much as that.
+    """
+    if needed is None or needed.devices is None or target is None:
+        return False
+    if recorded is None or recorded.met_share is None:
+        return False
+    if calibration is None or calibration.is_calibrated:
+        return False
+    return needed.devices <= recorded_devices and recorded.met_share.middle < target.share
 
 
 def _on_needed(

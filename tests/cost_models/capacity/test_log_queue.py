@@ -41,6 +41,27 @@ def test_a_gang_log_has_its_record_first_and_no_formula():
     assert plan.replayed_on_needed.met_share.middle >= 0.9
 
 
+def test_devices_on_which_the_record_misses_the_target_are_not_enough():
+    plan = plan_of(gangs(wait_s=7200.0), target=TARGET)
+
+    assert plan.replayed.wait_mean_s.middle == 0
+    assert plan.recorded.met_share.middle == 0
+    assert (plan.needed, plan.replayed_on_needed) == (None, None)
+    assert plan.needed_in_replay.devices == plan.recorded_devices == 16
+
+
+def test_more_devices_than_the_record_had_may_be_enough():
+    jobs = table_of(
+        Job(submit_s=float(at), run_s=400.0, devices=4, wait_s=999.0 * at) for at in range(20)
+    )
+
+    plan = plan_of(jobs, devices=4, target=TARGET)
+
+    assert not plan.calibration.is_calibrated
+    assert plan.needed.devices > plan.recorded_devices == 4
+    assert plan.needed_in_replay is None
+
+
 def test_devices_that_are_not_given_fit_the_record():
     plan = plan_of(gangs(wait_s=0.0))
 

@@ -76,6 +76,28 @@ def calibration_sentence(calibration: ReplayCalibration | None) -> str:
     return f"Not calibrated within {limit}: {'; '.join(_reasons(calibration))}."
 
 
+def has_too_short_waits(calibration: ReplayCalibration) -> bool:
+    """Return whether a replay's mean wait is shorter than recorded by more than MAX_ERROR."""
+    wait = calibration.wait_mean
+    return wait is not None and wait.middle < 1 - MAX_ERROR
+
+
+def missing_waits_sentences(fit: str, calibration: ReplayCalibration) -> str:
+    """Return that the best fit lacks the recorded waits, where they may come from, and what to do.
+
+    `fit` is its policy and size. More devices shorten waits, and the fit has the fewest that ran
+    the recorded jobs, so that no size has longer ones.
+    """
+    wait = calibration.wait_mean
+    ratio = "" if wait is None else ratio_text(wait)
+    return (
+        f"No usual policy and size has the recorded waits: {fit} has {ratio} times their mean. "
+        "What made jobs wait is not in the log, such as limits of users or partitions, "
+        "reservations, and nodes that were down: replay one partition at a time, and give its "
+        "devices."
+    )
+
+
 def calibration_ratios(
     calibration: ReplayCalibration,
 ) -> tuple[tuple[str, BootstrapInterval | None], ...]:

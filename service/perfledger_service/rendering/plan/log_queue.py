@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from perfledger import rounding
+from perfledger_cost_models.capacity.devices_needed import DevicesNeeded
 from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.capacity.wait_summary import WaitSummary
 from perfledger_cost_models.job_logs.csv_rows import DeviceUse
 from perfledger_cost_models.job_logs.gaps import gap_sentence
 from perfledger_cost_models.queueing.server_count import QueuePlan, WaitTarget
+from perfledger_cost_models.scheduling.calibration import ReplayCalibration
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -30,7 +32,9 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_sentence,
     calibration_table,
     cut_sentence,
+    has_too_short_waits,
     interval_ends,
+    missing_waits_sentences,
     peak_words,
     recorded_devices_sentence,
 )
@@ -73,6 +77,7 @@ def log_queue_document(plan: LogQueuePlan) -> Document:
             "calibration": calibration_facts(plan.calibration),
             "target": plan.target,
             "needed": needed,
+            "needed_in_replay": plan.needed_in_replay,
             "formula": None if formula is None else asdict(formula),
             "no_formula_because": plan.formula_obstacle,
             "device_use": plan.device_use,
@@ -109,7 +114,11 @@ def queue_rows(plan: LogQueuePlan) -> tuple[QueueRow, ...]:
 
 def needed_sentence(plan: LogQueuePlan) -> str:
     """Return how many devices are enough for the target, "" without a target."""
-    if plan.needed is None or plan.target is None:
+    if plan.target is None:
+        return ""
+    if plan.needed_in_replay is not None:
+        return _unknown_need(plan, plan.needed_in_replay, plan.target)
+    if plan.needed is None:
         return ""
     target = f"{_target(plan.target)} in the replay with {plan.policy.name}"
     if plan.needed.devices is None:
@@ -122,6 +131,17 @@ def needed_sentence(plan: LogQueuePlan) -> str:
     return (
         f"{words}; the log and {plan.needed.logs} logs resampled from its days need "
         f"{plan.needed.low:,} to {plan.needed.high:,}."
+    )
+
+
+def _unknown_need(plan: LogQueuePlan, needed: DevicesNeeded, target: WaitTarget) -> str:
+    """Return that the record refutes the number of devices of the replay."""
+    met = None if plan.recorded is None else plan.recorded.met_share
+    share = "" if met is None else number_format.share(met.middle)
+    return (
+        f"Unknown how many devices are enough: {needed.devices:,} are in the replay with "
+        f"{plan.policy.name}, but on {plan.recorded_devices:,} the record has {share} of the jobs "
+        f"within {duration(target.wait_s)}."
     )
 
 
@@ -225,7 +245,7 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
     if recorded := recorded_devices_sentence(plan, has_waits=plan.recorded is not None):
         yield recorded
     if plan.needed is not None and (plan.calibration is None or not plan.calibration.is_calibrated):
-        yield "Treat the number of devices as a screening result: the replay is not calibrated."
+        yield _screening(plan.calibration)
     if plan.formula is None:
         yield f"No queueing formula: {plan.formula_obstacle}."
     yield from _missing(plan)
@@ -235,6 +255,13 @@ def _notes(plan: LogQueuePlan) -> Iterator[str]:
             f"{count:,} {'job fits' if count == 1 else 'jobs fit'} on no node of the replay: left "
             "out of its waits, and counted as missing the target."
         )
+
+
+def _screening(calibration: ReplayCalibration | None) -> str:
+    bias = ""
+    if calibration is not None and has_too_short_waits(calibration):
+        bias = ", probably too low"
+    return f"Treat the number of devices as a screening result{bias}: the replay is not calibrated."
 
 
 def _missing(plan: LogQueuePlan) -> Iterator[str]:
@@ -249,13 +276,21 @@ def _missing(plan: LogQueuePlan) -> Iterator[str]:
 
 def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay inferred from the record."""
+    calibration = plan.calibration
+    if calibration is not None and calibration.wait_mean is None:
+        calibration = None
+    is_far = calibration is not None and not calibration.is_calibrated
+    limit = ", though not calibrated" if is_far else ""
     if plan.are_devices_given:
-        return f"{plan.policy.name}: of the usual policies, the closest to the recorded schedule."
+        policy = plan.policy.name
+        return f"{policy}: of the usual policies, the closest to the recorded schedule{limit}."
     devices = f"{quantity(plan.devices, 'device')}{_besides(plan)}"
-    if plan.calibration is None or plan.calibration.wait_mean is None:
+    if calibration is None:
         return f"{devices}: {peak_words(plan.peak_devices, plan.devices, plan.per_node)}."
     what = f"{plan.policy.name} on {devices}" if plan.is_policy_fitted else devices
-    return f"{what}: of the usual policies and sizes, the closest to the recorded schedule."
+    if is_far and has_too_short_waits(calibration):
+        return missing_waits_sentences(what, calibration)
+    return f"{what}: of the usual policies and sizes, the closest to the recorded schedule{limit}."
 
 
 def _besides(plan: LogQueuePlan) -> str:

@@ -39,7 +39,9 @@ from perfledger_service.rendering.plan.calibration import (
     calibration_sentence,
     calibration_table,
     cut_sentence,
+    has_too_short_waits,
     interval_ends,
+    missing_waits_sentences,
     peak_words,
     recorded_devices_sentence,
 )
@@ -112,8 +114,13 @@ def calibration_sentences(view: PolicyComparison) -> Iterator[str]:
     """Yield whether the reference is calibrated, and what is closer to the record if it is not."""
     yield calibration_sentence(view.rows[0].calibration)
     nearest = view.nearest
-    if nearest is not None:
-        is_near = nearest.calibration.is_calibrated
+    if nearest is None:
+        return
+    is_near = nearest.calibration.is_calibrated
+    if not is_near and has_too_short_waits(nearest.calibration):
+        devices = quantity(nearest.nodes * nearest.devices_per_node, "device")
+        yield missing_waits_sentences(f"{nearest.policy.name} on {devices}", nearest.calibration)
+    else:
         yield (
             f"Closest to the record{'' if is_near else ', though not calibrated'}: --policy "
             f"{nearest.policy.name} --nodes {nearest.nodes} --devices-per-node "

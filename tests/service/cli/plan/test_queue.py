@@ -86,6 +86,41 @@ def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):
     assert "Treat the number of devices as a screening" in text
 
 
+@pytest.fixture
+def idle_log(tmp_path):
+    """Return a log whose jobs waited for two hours although devices were free."""
+    rows = [f"4,{100 * index},{100 * index + 7200},{100 * index + 7600}" for index in range(20)]
+    path = tmp_path / "idle.csv"
+    path.write_text("\n".join(["gpu_num,submit_time,start_time,end_time", *rows]) + "\n")
+    return path
+
+
+def test_a_fit_without_the_recorded_waits_is_not_offered_as_one(run, idle_log):
+    text = " ".join(run("queue", idle_log, "--max-wait-minutes", 30).split())
+    document = json.loads(run("queue", idle_log, "--max-wait-minutes", 30, "--json"))
+
+    assert (
+        "Unknown how many devices are enough: 8 are in the replay with fifo, but on 16 the "
+        "record has 0.00 % of the jobs within 30 min."
+    ) in text
+    assert (
+        "No usual policy and size has the recorded waits: fifo on 16 devices has 0 times their "
+        "mean. What made jobs wait is not in the log, such as limits of users or partitions, "
+        "reservations, and nodes that were down: replay one partition at a time, and give its "
+        "devices."
+    ) in text
+    assert "screening" not in text
+    assert (document["needed"], document["needed_in_replay"]["devices"]) == (None, 8)
+    assert len(document["waits"]) == 2
+
+
+def test_a_simulation_does_not_offer_a_fit_without_the_recorded_waits(run, idle_log):
+    text = " ".join(run("simulate", idle_log, "--nodes", 3, "--devices-per-node", 8).split())
+
+    assert "Closest to the record" not in text
+    assert "No usual policy and size has the recorded waits: fifo on 16 devices has 0" in text
+
+
 @pytest.mark.slow(ci_only=True)
 def test_a_formula_beside_a_replay_is_labelled(run, tmp_path):
     rng = random.Random(3)
@@ -151,7 +186,7 @@ def unfinished(tmp_path):
 
 
 def test_use_and_devices_are_lower_bounds_where_a_job_had_not_ended(run, unfinished):
-    text = " ".join(run("queue", unfinished, "--devices", 16, "--max-wait-minutes", 5).split())
+    text = " ".join(run("queue", unfinished, "--devices", 16, "--max-wait-minutes", 10).split())
     picture = run("queue", unfinished, "--devices", 16, "--format", "svg")
 
     assert "at least 16.7 %" in text  # the jobs that ended held 8 of 16 devices for 1 of 3 hours

@@ -180,7 +180,7 @@ def test_a_reference_unlike_the_record_has_no_gain(run, unlike_log):
     assert "Not calibrated: no gain in device-hours or money." in text
     assert "device-hours a year" not in text
     assert "USD" not in text
-    assert "Closest to the record" in text
+    assert "No usual policy and size has the recorded waits: " in text
     assert document["policies"][1]["usd_gained_a_year"] is None
     assert not document["is_calibrated"]
     reference, nearest = (
