@@ -36,6 +36,7 @@ class TraceEffort:
     has_shapes: bool = True  # an extra window if recording shapes distorts the others
     steps: int = 0  # of a window; 0: by the time of the first window's steps
     until: float = math.inf  # by time.monotonic(): afterwards only a first window begins
+    is_warm: bool = False  # the steps have just run: a profiler needs none for its warm-up
 
     @property
     def has_time(self) -> bool:

@@ -53,7 +53,7 @@ MAX_KERNEL_STEPS = 8
 # The path of an answer that tells that a result after the checked one was worse.
 LATER_RESULT = "a later result"
 # Seconds of steps in one process after which no further window begins.
-MAX_WINDOW_SECONDS = 1.0
+MAX_WINDOW_SECONDS = 0.7
 
 
 def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
@@ -180,6 +180,7 @@ def record_windows(
         windows=context.request.windows,
         max_seconds=MAX_WINDOW_SECONDS,
         has_shapes=False,
+        is_warm=True,
         steps=min(
             MAX_KERNEL_STEPS, window_steps(median(bench.readings_s) / bench.steps_per_reading)
         ),

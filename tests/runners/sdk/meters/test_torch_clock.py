@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -207,7 +208,8 @@ class FakeProfile:
         self.steps += 1
 
     def export_chrome_trace(self, path):
-        self.path = path
+        Path(path).write_text("{}")
+        self.path = f"{path}.gz"  # its compressed copy
 
 
 @pytest.fixture

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.meters.device import MAX_WINDOW_STEPS, MIN_WINDOW_STEPS, USUAL_EFFORT
+from perfledger.meters.device import (
+    MAX_WINDOW_STEPS,
+    MIN_WINDOW_STEPS,
+    USUAL_EFFORT,
+    TraceEffort,
+)
 from perfledger.meters.torch_profile import WARMUP, trace
+
+EXTRA_FLAGS, FASTEST = 8, 4  # a byte of a gzip file, and what level 1 writes there (RFC 1952)
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -78,3 +85,20 @@ def test_windows_of_short_steps_have_more_of_them(profile_of):
 
     assert traced.steps == MAX_WINDOW_STEPS
     assert len(additions(traced.trace)) == 1 + MAX_WINDOW_STEPS
+
+
+def test_after_measured_steps_the_profilers_warm_up_runs_none(profile_of):
+    traced, steps = profile_of(
+        0.01, TraceEffort(windows=3, has_shapes=False, steps=4, is_warm=True)
+    )
+
+    assert steps == 3 * (1 + 4)
+    assert [len(additions(path)) for path in (traced.trace, *traced.repeats)] == [1 + 4] * 3
+
+
+def test_traces_are_compressed_at_the_fastest_level_and_nothing_else_is_left(profile_of, tmp_path):
+    traced, _ = profile_of(0.01, TraceEffort(windows=2, steps=4))
+
+    traces = {traced.trace, *traced.repeats, traced.shapes}
+    assert {*tmp_path.iterdir()} == traces
+    assert {path.read_bytes()[EXTRA_FLAGS] for path in traces} == {FASTEST}

@@ -174,6 +174,7 @@ def test_short_steps_have_more_of_them_in_a_window_and_none_records_shapes(conte
 
     (effort,) = meter.efforts
     assert (effort.steps, effort.windows, effort.has_shapes) == (steps, 3, False)
+    assert effort.is_warm  # by the measured steps
     assert MAX_KERNEL_STEPS < MAX_WINDOW_STEPS
 
 
