@@ -231,6 +231,7 @@ def _failure_of(bundle: Bundle, workload: str, pairs: Pairs) -> Failure | None:
     if paths := _differing_paths(pairs):
         named = ", ".join(path or "its value" for path in paths[:MAX_PATHS])
         detail = f"the workload's check disagrees between base and head: {named}"
+        detail += _unsteady_answers(pairs, paths)
         why = FailureReason.DIFFERENT
         return Failure(workload=workload, side=Side.HEAD, why=why, detail=detail)
     doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
@@ -283,6 +284,18 @@ def _differing_paths(pairs: Pairs) -> list[str]:
         )
     )
     return list(dict.fromkeys(paths))
+
+
+def _unsteady_answers(pairs: Pairs, paths: Iterable[str]) -> str:
+    """Return that base's own answers differ at these paths, as the end of a sentence, or ""."""
+    first, *later = (base.evidence for base, _ in _answers(pairs))
+    differences = (
+        _differences(first.answer, each.answer, tolerance=first.tolerance) for each in later
+    )
+    if not any(set(paths).intersection(own_paths) for own_paths in differences):
+        return ""
+    remedy = "fix its seeds, or give it a check_tolerance"
+    return f"; base's answers differ from process to process, too: {remedy}"
 
 
 def _differences(base: Answer, head: Answer, *, tolerance: float) -> list[str]:

@@ -188,6 +188,22 @@ def test_one_pair_that_disagrees_is_enough(checked):
     assert failure.detail == "the workload's check disagrees between base and head: loss"
 
 
+def test_a_check_whose_answers_differ_on_base_alone_is_said_to_be_unsteady(checked):
+    bundle = checked(base=answered(FINITE, {"": 1.0}), head=answered(FINITE, {"": 1.0}))
+    runs = tuple(
+        replace(run, evidence=answered(FINITE, {"": 1.0 + number}))
+        for number, run in enumerate(bundle.runs)
+    )
+
+    (failure,) = failures_of(replace(bundle, runs=runs))
+
+    assert failure.why is FailureReason.DIFFERENT
+    assert failure.detail == (
+        "the workload's check disagrees between base and head: its value; base's answers differ "
+        "from process to process, too: fix its seeds, or give it a check_tolerance"
+    )
+
+
 def test_a_check_that_only_head_has_settles_nothing(checked):
     bundle = checked(base=FINITE, head=answered(DOUBTFUL, {"": 1.0}))
 

@@ -35,9 +35,8 @@ def test_what_a_system_does_not_tell_is_no_reading():
     assert watch.readings() == MemoryReadings()
 
 
-def test_thousands_of_readings_need_few_bytes_each_while_memory_is_measured(scripted_clock):
-    # Head's steps may be so short that it has twenty times base's readings.
-    clock = scripted_clock(1e-7 * (1 + number / MAX_SAMPLES) for number in itertools.count())
+def traced_growth(clock, effort):
+    """Return how many readings were kept, and the bytes that Python has for them."""
     in_use_bytes = []
 
     def read_memory():
@@ -46,14 +45,22 @@ def test_thousands_of_readings_need_few_bytes_each_while_memory_is_measured(scri
     tracemalloc.start()
     try:
         samples = measure(
-            lambda: list,
-            clock,
-            effort=MeasuringEffort(),
-            on_sampling=read_memory,
-            before_last=read_memory,
+            lambda: list, clock, effort=effort, on_sampling=read_memory, before_last=read_memory
         )
     finally:
         tracemalloc.stop()
+    return len(samples.steps_s), in_use_bytes[-1] - in_use_bytes[0]
 
-    assert len(samples.steps_s) == MAX_SAMPLES
-    assert in_use_bytes[-1] - in_use_bytes[0] < 12 * MAX_SAMPLES
+
+def test_thousands_of_readings_need_few_bytes_each_while_memory_is_measured(scripted_clock):
+    # Head's steps may be so short that it has twenty times base's readings.
+    times = (1e-7 * (1 + number / MAX_SAMPLES) for number in itertools.count())
+    long_times = (0.1 * (1 + number / MAX_SAMPLES) for number in itertools.count())
+    effort = MeasuringEffort()
+    traced_growth(scripted_clock(times), effort)  # what Python itself keeps of a first call
+
+    few, few_bytes = traced_growth(scripted_clock(long_times), effort)
+    many, many_bytes = traced_growth(scripted_clock(times), effort)
+
+    assert many == MAX_SAMPLES
+    assert many_bytes - few_bytes < 12 * (many - few)
