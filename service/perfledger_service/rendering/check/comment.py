@@ -150,6 +150,8 @@ def report_markdown(
     every = verdict_rows.verdict_rows(report)
     listed = without_unmeasured(every)
     top, folded = verdict_rows.split_verdict_rows(listed, limit=limits.top)
+    # The rows that the table has no room for, if the list of all results has them.
+    below = max(0, len(top) - limits.loud) if len(listed) <= limits.results else 0
     failures = fold_alike(failure_rows(report))
     unit_costs = price_rows.unit_cost_rows(report)
     loud, quiet = price_rows.split_price_rows(report, every)
@@ -165,7 +167,8 @@ def report_markdown(
         "url": link(url),
         "busy": busy_sentence(report.host_findings),
         "mark": vocabulary.conclusion_mark(report),
-        "top": cut.first(top, limits.loud, "rows of the table"),
+        "top": cut.first(top[: len(top) - below], limits.loud, "rows of the table"),
+        "below": below,
         "folded": folded,
         "unsure": cut.first(
             verdict_rows.uncertain_rows(every), limits.loud, "reasons for undecided results"

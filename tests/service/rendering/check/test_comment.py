@@ -57,6 +57,18 @@ def test_regressions_come_first_and_many_quiet_results_are_folded(reports):
     assert "All 10 results" in text
 
 
+def test_rows_that_the_table_has_no_room_for_are_below_and_not_left_out(reports):
+    report = reports["regressed"]
+    slow = next(one for one in report.verdicts if one.outcome is Outcome.REGRESSED)
+    verdicts = tuple(replace(slow, workload=f"m:f{n}") for n in range(23))
+
+    text = comment(replace(report, verdicts=verdicts))
+
+    assert "🔴 regressed · 3 more below</sub>" in text
+    assert "of 23 rows" not in text
+    assert "All 23 results" in text
+
+
 def test_a_warning_is_loud_and_never_red(reports):
     row = next(line for line in comment(reports["undecided"]).splitlines() if "+2.0" in line)
 
@@ -180,7 +192,7 @@ def test_a_giant_report_fits_and_says_what_was_left_out(reports, rewrite, say, l
     text = say(giant, url=URL)
 
     assert len(text) <= len(text.encode("utf-8")) <= limit
-    assert "Left out to fit GitHub's limit: " in text
+    assert "Left out to keep this comment short: " in text
     assert f"]({URL})" in text
     assert "Performance regressed" in text.splitlines()[text.startswith(MARKER)]
 
