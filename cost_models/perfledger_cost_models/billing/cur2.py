@@ -30,6 +30,8 @@ REQUIRED = (
 )
 OPTIONAL = (
     "bill_billing_entity",
+    "capacity_reservation_capacity_reservation_status",
+    "capacity_reservation_capacity_reservation_type",
     "line_item_line_item_description",
     "line_item_net_unblended_cost",
     "line_item_resource_id",
@@ -45,7 +47,11 @@ OPTIONAL = (
     "reservation_unused_amortized_upfront_fee_for_billing_period",
     "reservation_unused_recurring_fee",
     "resource_tags",
+    "savings_plan_amortized_upfront_commitment_for_billing_period",
+    "savings_plan_net_amortized_upfront_commitment_for_billing_period",
+    "savings_plan_net_recurring_commitment_for_billing_period",
     "savings_plan_net_savings_plan_effective_cost",
+    "savings_plan_recurring_commitment_for_billing_period",
     "savings_plan_savings_plan_a_r_n",
     "savings_plan_savings_plan_effective_cost",
     "savings_plan_total_commitment_to_date",
@@ -69,7 +75,8 @@ _CATEGORIES = {
     "Fee": "Purchase",
     "SavingsPlanUpfrontFee": "Purchase",
 }
-_EC2 = "AmazonEC2"
+# Services whose rows name an instance; those of SageMaker, "ml.p5.48xlarge", are not EC2's.
+_INSTANCE_SERVICES = frozenset({"AmazonEC2", "AmazonSageMaker"})
 _HOURS = ("BoxUsage", "SpotUsage", "DedicatedUsage")  # how usage types of an instance's hours end
 _USER_TAG = "user_"  # the prefix of the keys of an organisation's own tags
 _MAX_TAGS = 200_000
@@ -90,7 +97,8 @@ def focus_cells(cells: Mapping[str, str]) -> dict[str, str]:
     is_fee = kind in {_RESERVATION_FEE, _PLAN_FEE}
     is_reserved = kind in {_RESERVED, _RESERVATION_FEE}
     is_committed = is_fee or is_reserved or kind == _PLANNED
-    is_hour = cells["line_item_product_code"] == _EC2
+    names_instance = cells["line_item_product_code"] in _INSTANCE_SERVICES
+    reservation = cells.get("capacity_reservation_capacity_reservation_status", "")
     start = cells["line_item_usage_start_date"]
     return {
         "BillingCurrency": cells["line_item_currency_code"],
@@ -112,6 +120,8 @@ def focus_cells(cells: Mapping[str, str]) -> dict[str, str]:
         else "",
         "CommitmentDiscountId": cells.get("reservation_reservation_a_r_n", "")
         or cells.get("savings_plan_savings_plan_a_r_n", ""),
+        # A row of status Reserved or Cancelled has no used hours; its meter says so.
+        "CapacityReservationStatus": reservation if reservation in {"Used", "Unused"} else "",
         "ServiceProviderName": cells.get("bill_billing_entity", "") or "AWS",
         "ServiceName": cells["line_item_product_code"],
         "RegionId": cells.get("product_region_code", ""),
@@ -119,7 +129,10 @@ def focus_cells(cells: Mapping[str, str]) -> dict[str, str]:
         "SubAccountId": cells.get("line_item_usage_account_id", ""),
         "SubAccountName": cells.get("line_item_usage_account_name", ""),
         "Tags": _tags(cells.get("resource_tags", "")),
-        "x_InstanceType": cells["product_instance_type"] if is_hour else "",
+        "x_InstanceType": cells["product_instance_type"] if names_instance else "",
+        "x_CapacityReservationType": cells.get(
+            "capacity_reservation_capacity_reservation_type", ""
+        ),
         "x_UsageType": cells["line_item_usage_type"],
     }
 
@@ -171,7 +184,7 @@ def _effective_cost(kind: str, cells: Mapping[str, str]) -> str:
             Decimal(_number(cells, name))
             for name in ("savings_plan_total_commitment_to_date", "savings_plan_used_commitment")
         )
-        return str(committed - used)
+        return str((committed - used) * _net_share(cells))
     if kind in _SPREAD or (kind == "Fee" and cells.get("reservation_reservation_a_r_n")):
         return "0"
     cost = _cost(cells)
@@ -184,6 +197,25 @@ def _effective_cost(kind: str, cells: Mapping[str, str]) -> str:
         )
         raise Cur2Error(msg)
     return cost
+
+
+def _net_share(cells: Mapping[str, str]) -> Decimal:
+    """Return which share of a savings plan's fee is paid after discounts; 1 where it is not said.
+
+    A commitment is stated before discounts. Its fee is a recurring part and a part of the payment
+    in advance, each of them with a net column where the account has a discount.
+    """
+    parts = ("recurring", "amortized_upfront")
+    gross, net = (
+        [f"savings_plan_{prefix}{part}_commitment_for_billing_period" for part in parts]
+        for prefix in ("", "net_")
+    )
+    if not all(cells.get(name, "").strip() for name in (*gross, *net)):
+        return Decimal(1)
+    fee, paid = (sum(Decimal(_number(cells, name)) for name in names) for names in (gross, net))
+    for net_name, name in zip(net, gross, strict=True):
+        _check_net(cells, net_name, name)
+    return Decimal(paid / fee) if fee else Decimal(1)
 
 
 def _net(cells: Mapping[str, str], net_name: str, name: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
+from perfledger.rounding import digits
 from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_rows
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
@@ -96,13 +97,16 @@ class _Reading:
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
+    free_lines: dict[str, int] = field(default_factory=dict[str, int])  # of hours at no cost
+    block_fees: set[str] = field(default_factory=set[str])  # instances whose blocks were paid
 
 
 def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
     """Read a bill line by line; the tag `team_tag` names a row's team.
 
     Without it, or on rows without that tag, the sub-account is the team. Raises BillError for a
-    file that is not a FOCUS bill, a cost that is not a number, and a currency other than USD.
+    file that is not a FOCUS bill, a cost that is not a number, a currency other than USD, and hours
+    at no cost or less that no capacity block's fee pays.
     """
     return bill_of(csv_rows(lines), team_tag=team_tag)
 
@@ -116,6 +120,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
     reading = _Reading()
     for row in without_repeats(rows):
         _add(reading, row, team_tag)
+    _check_free(reading)
     period = reading.all_rows if reading.used.start is None else reading.used
     if period.start is None or period.end is None:
         msg = "the bill has no rows: export the period again"
@@ -193,12 +198,15 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     reading.total.billed += billed
     reading.listed = _complete_sum(reading.listed, row, "ListCost")
     reading.contracted = _complete_sum(reading.contracted, row, "ContractedCost")
-    start, end = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
-    reading.all_rows.add(start, end)
+    period = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
+    reading.all_rows.add(*period)
     if row.is_of_period:
-        reading.used.add(start, end)
+        reading.used.add(*period)
     sku = row.instance
-    if not sku or not row.is_of_period:
+    if sku and row.is_block_fee:
+        reading.block_fees.add(sku)
+        _add_usage(reading, row, team_tag, effective, billed)
+    elif not sku or not row.is_of_period:
         reading.other_usd += effective
         if row.is_of_period and row.is_by_time:
             _add_unknown(reading.unlisted, row.unlisted_instance, effective)
@@ -210,12 +218,44 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
         reading.other_usd += effective
         _add_unknown(reading.unread_units, row.cells["PricingUnit"].strip() or "no unit", effective)
     else:
-        team = (row.tags.get(team_tag) if team_tag else None) or row.account
-        key = row.provider, sku, row.cells["RegionId"], row.model, team
-        sums = reading.usage.setdefault(key, _Sums())
-        sums.hours += row.hours
-        sums.effective += effective
-        sums.billed += billed
+        _check_cost(reading, row, sku, effective)
+        _add_usage(reading, row, team_tag, effective, billed)
+
+
+def _check_cost(reading: _Reading, row: BillRow, sku: str, usd: Decimal) -> None:
+    """Raise BillError for hours at a negative cost; note the first row of hours at none."""
+    if usd < 0 < row.hours:
+        msg = (
+            f"the bill, line {row.line}: {digits(row.hours, 6)} hours of {sku} cost "
+            f"{digits(usd, 6)} USD: a price is never negative. A credit has a charge category of "
+            "its own: export it again"
+        )
+        raise BillError(msg)
+    if row.is_free and not row.is_of_block:
+        reading.free_lines.setdefault(sku, row.line)
+
+
+def _add_usage(
+    reading: _Reading, row: BillRow, team_tag: str, effective: Decimal, billed: Decimal
+) -> None:
+    """Add an instance's charge to its team's sums; a capacity block's fee has no hours."""
+    team = (row.tags.get(team_tag) if team_tag else None) or row.account
+    key = row.provider, row.instance, row.cells["RegionId"], row.model, team
+    sums = reading.usage.setdefault(key, _Sums())
+    sums.hours += Decimal(0) if row.is_block_fee else row.hours
+    sums.effective += effective
+    sums.billed += billed
+
+
+def _check_free(reading: _Reading) -> None:
+    """Raise BillError for hours at no cost, unless a capacity block's fee on the bill pays them."""
+    for sku, line in reading.free_lines.items():
+        if sku not in reading.block_fees:
+            msg = (
+                f"the bill, line {line}: hours of {sku} cost 0 USD, and zero is no price. Export "
+                "what they cost before credits, or the fee of the capacity block that paid for them"
+            )
+            raise BillError(msg)
 
 
 def _complete_sum(total: Decimal | None, row: BillRow, name: str) -> Decimal | None:

@@ -11,10 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 
 import msgspec
 
 from perfledger.time_units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
+from perfledger_cost_models.billing.aws_usage_types import (
+    BLOCK_FEE,
+    DESCRIPTION,
+    FAMILY_FEE,
+    MAX_DESCRIPTION,
+    METER,
+    SURCHARGE_METER,
+)
 from perfledger_cost_models.billing.cur2 import (
     LEGACY_COLUMN,
     OPTIONAL as CUR2_OPTIONAL,
@@ -65,6 +74,7 @@ OPTIONAL = (
     "SubAccountId",
     "SubAccountName",
     "Tags",
+    "x_CapacityReservationType",
     "x_InstanceType",
     "x_UsageType",
 )
@@ -90,30 +100,14 @@ _OTHER_DATASETS = {
     "InvoiceDetailLastUpdated": "Invoice Detail",
 }
 USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
-# AWS's rows name their instance only in the usage type: "USE1-BoxUsage:p5.48xlarge". Other usage
-# types with an instance are not its hours: "EBSOptimized:p4d.24xlarge" is charged on top.
-_METER = re.compile(
-    r"(?:[A-Z0-9]+-)?(?:BoxUsage|SpotUsage|DedicatedUsage|(?P<unused>UnusedBox|UnusedDed))"
-    r":(?P<instance>.+)"
-)
-# FOCUS 1.0 has the instance in AWS's description alone: "$6.88 per On Demand Linux p5.4xlarge
-# Instance Hour", "p5.4xlarge Linux/UNIX Spot Instance-hour in ...".
-_DESCRIPTION = re.compile(
-    r".* per (?:On Demand|(?P<unused>Unused Reservation)) [^,]{1,60} "
-    r"(?P<instance>\S+) Instance Hour"
-    r"|(?:.*, )?(?P<other>[a-z0-9-]+\.[a-z0-9]+) "
-    r"(?:[^,]{1,40} Spot Instance-hour in .*|reserved instance applied)"
-)
+# Hours of seconds may cost so little that an export rounds it to nothing.
+MAX_ROUNDED_HOURS = Decimal("0.01")
 # Families of instances with accelerators; a sheet may lack some of their sizes.
-_ACCELERATED = re.compile(r"(?:p|gr?|trn|inf|dl)\d+[a-z-]*\d*\.\w+|Standard_N[CDGMV]\w+")
+_ACCELERATED = re.compile(r"(?:ml\.)?(?:p|gr?|trn|inf|dl)\d+[a-z-]*\d*\.\w+|Standard_N[CDGMV]\w+")
+_BLOCK_TYPE = "capacity block"  # in the type of a reservation: "EC2 Capacity Blocks for ML"
 # Services charged by the hour of an instance on top of the instance's own row, so that its hours
-# would count twice (EMR, EKS' Auto Mode, AKS, Databricks), and AWS's usage types of that kind. A
-# whole capacity reservation has a row beside those of its used and its unused hours.
+# would count twice (EMR, EKS' Auto Mode, AKS, Databricks).
 _SURCHARGES = re.compile(r"(?i)mapreduce|\bEMR\b|kubernetes|\b[EA]KS\b|databricks")
-_SURCHARGE_METER = re.compile(
-    r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
-)
-MAX_DESCRIPTION = 500  # of an instance's hours; AWS's have about 80 characters
 MAX_ROWS = 5_000_000  # of one bill
 # Digits before and after the point that an amount of one row may have. A trillion of anything in
 # one row, or less than a bill's smallest rate, is an error or an attack on exact sums.
@@ -179,6 +173,21 @@ class BillRow:
         return quantity / (_MINUTES_PER_HOUR if unit["minutes"] else _SECONDS_PER_HOUR)
 
     @property
+    def is_block_fee(self) -> bool:
+        """Return whether it is the fee of a capacity block."""
+        return any(map(BLOCK_FEE.fullmatch, self._usage_types))
+
+    @property
+    def is_of_block(self) -> bool:
+        """Return whether it says that it belongs to a capacity block."""
+        return self.is_block_fee or _BLOCK_TYPE in self.cells["x_CapacityReservationType"].lower()
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether it has hours at no cost, as those of a capacity block."""
+        return not self.number("EffectiveCost") and self.hours > MAX_ROUNDED_HOURS
+
+    @property
     def provider(self) -> str:
         """Return the price sheet's name of the provider; "" for an unknown one."""
         return PROVIDERS.get(self._provider_name.lower(), "")
@@ -194,7 +203,8 @@ class BillRow:
         if not self.provider or self._is_surcharge:
             return ""
         instances = known_instances(self.provider)
-        return next((name for name in self._instance_names() if name in instances), "")
+        names = chain(self._instance_names(), self._family if self.is_unused else ())
+        return next((name for name in names if name in instances), "")
 
     @property
     def unlisted_instance(self) -> str:
@@ -208,6 +218,8 @@ class BillRow:
         """Return the pricing model."""
         category = self.cells["PricingCategory"]
         kind = self.cells["CommitmentDiscountType"].lower()
+        if self.is_of_block or self.is_free:
+            return PricingModel.CAPACITY_BLOCK
         if category == "Dynamic":
             return PricingModel.SPOT
         if category != "Committed" and (category or not kind):
@@ -260,14 +272,14 @@ class BillRow:
     @property
     def _meters(self) -> tuple[re.Match[str], ...]:
         """Return the row's AWS usage types that are hours of an instance."""
-        return tuple(match for match in map(_METER.fullmatch, self._usage_types) if match)
+        return tuple(match for match in map(METER.fullmatch, self._usage_types) if match)
 
     @property
     def _description(self) -> re.Match[str] | None:
         """Return the match of AWS's description of an instance's hours."""
         text = self.cells["ChargeDescription"].strip()
         is_aws = self.provider == "aws" and len(text) <= MAX_DESCRIPTION
-        return _DESCRIPTION.fullmatch(text) if is_aws else None
+        return DESCRIPTION.fullmatch(text) if is_aws else None
 
     @property
     def _time_unit(self) -> re.Match[str] | None:
@@ -284,14 +296,23 @@ class BillRow:
         yield self.cells["x_InstanceType"]
         yield self.cells["ResourceType"]
         yield from (meter["instance"] for meter in self._meters)
+        fees = map(BLOCK_FEE.fullmatch, self._usage_types)
+        yield from (fee["instance"] for fee in fees if fee)
         if described := self._description:
             yield described["instance"] or described["other"]
+
+    @property
+    def _family(self) -> Iterator[str]:
+        """Yield the instances of the family that a savings plan's fee names."""
+        fees = filter(None, map(FAMILY_FEE.fullmatch, self._usage_types))
+        families = tuple(fee["family"] for fee in fees)
+        return (name for name in known_instances(self.provider) if name.startswith(families))
 
     @property
     def _is_surcharge(self) -> bool:
         """Return whether it charges on top of an instance whose hours have their own row."""
         is_service = _SURCHARGES.search(self.cells["ServiceName"]) is not None
-        return is_service or any(map(_SURCHARGE_METER.fullmatch, self._usage_types))
+        return is_service or any(map(SURCHARGE_METER.fullmatch, self._usage_types))
 
     @property
     def _usage_types(self) -> tuple[str, str]:

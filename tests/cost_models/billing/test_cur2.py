@@ -185,6 +185,132 @@ def test_tags_that_are_no_map_name_no_team():
     assert device_hours(bill(row_of(resource_tags="{user_team=nlp}"))) == {("1", "H100-80GB"): 8}
 
 
+def of_day(day, kind="Usage", cost="0", **cells):
+    """Return a row of one day, so that none repeats another."""
+    return row_of(kind, cost, day=f"2026-10-{day:02}", **cells)
+
+
+def other(usage_type, **cells):
+    return {"product_instance_type": "", "line_item_usage_type": usage_type, **cells}
+
+
+def test_a_row_of_each_type_counts_once():
+    """By hand: 28 instance-hours of 8 accelerators, 1,313.00 USD effective, 1,439.00 billed."""
+    block = "USE1-CapacityBlockFee:p5.48xlarge"
+    rows = [
+        of_day(1, cost="55.04"),
+        of_day(2, "DiscountedUsage", reservation_effective_cost="34"),
+        of_day(
+            3, "SavingsPlanCoveredUsage", "55.04", savings_plan_savings_plan_effective_cost="32.36"
+        ),
+        of_day(3, "SavingsPlanNegation", "-55.04"),
+        of_day(
+            3,
+            "SavingsPlanRecurringFee",
+            "64.72",
+            **other("USE1-EC2SP:p5.1yrNoUpfront"),
+            savings_plan_total_commitment_to_date="64.72",
+            savings_plan_used_commitment="32.36",
+        ),
+        of_day(
+            4,
+            "RIFee",
+            "40",
+            line_item_usage_type="HeavyUsage:p5.48xlarge",
+            reservation_unused_amortized_upfront_fee_for_billing_period="10",
+            reservation_unused_recurring_fee="20",
+        ),
+        of_day(5, cost="26", line_item_usage_type="USE1-SpotUsage:p5.48xlarge"),
+        of_day(6, "Fee", "997.20", **other(block), line_item_resource_id="cr-1", pricing_unit=""),
+        of_day(6, hours="24"),  # of the block
+        of_day(7, "Credit", "-5"),
+        of_day(7, "Refund", "-7"),
+        of_day(7, "Tax", "3"),
+        of_day(7, "EdpDiscount", "-2", **other("EBS:VolumeUsage.gp3")),
+        of_day(7, "BundledDiscount", "-1", **other("NatGateway-Hours")),
+        of_day(  # a pod's share of an instance that has its own row (split cost allocation)
+            8,
+            hours="8",
+            line_item_product_code="AmazonEKS",
+            line_item_usage_type="USE1-EKS-EC2-GPU-Hours",
+            line_item_resource_id="arn:aws:eks:us-east-1:1:pod/a",
+        ),
+        of_day(9, "SavingsPlanUpfrontFee", "100", **other("USE1-EC2SP:p5.1yrAllUpfront")),
+        of_day(
+            9, "Fee", "50", **other("HeavyUsage:p5.48xlarge"), reservation_reservation_a_r_n="a"
+        ),
+        of_day(10, cost="55.04", line_item_usage_type="UnusedBox:p5.48xlarge"),
+        of_day(10, line_item_usage_type="Reservation:p5.48xlarge"),
+        of_day(
+            11,
+            cost="63",
+            line_item_product_code="AmazonSageMaker",
+            line_item_usage_type="USE1-Train:ml.p5.48xlarge",
+            product_instance_type="ml.p5.48xlarge",
+        ),
+    ]
+
+    read_bill = bill(*rows)
+
+    prices = {
+        price.pricing_model: price.usd_per_hour for price in paid_prices(read_bill, source="")
+    }
+    assert prices == {
+        PricingModel.ON_DEMAND: Decimal("55.04"),
+        PricingModel.RESERVED: 34,
+        PricingModel.SAVINGS_PLAN: Decimal("32.36"),
+        PricingModel.SPOT: 26,
+        PricingModel.CAPACITY_BLOCK: Decimal("41.55"),
+    }
+    assert device_hours(read_bill) == {("nlp", "H100-80GB"): 224}
+    assert read_bill.unused == {"H100-80GB": Decimal("117.40")}
+    assert read_bill.unlisted == {"ml.p5.48xlarge": 63}
+    assert read_bill.other_usd == 51
+    assert (read_bill.effective_usd, read_bill.billed_usd) == (1313, 1439)
+
+
+@pytest.mark.parametrize("kind", ["BundledDiscount", "PrivateRateDiscount", "RiVolumeDiscount"])
+def test_every_discount_of_an_instance_in_a_row_of_its_own_is_refused(kind):
+    with pytest.raises(BillError, match=rf"line 3, has a discount \({kind}\) of p5.48xlarge"):
+        bill(row_of(), row_of(kind, "-5"))
+
+
+def test_an_unused_plan_costs_what_is_paid_of_it_after_discounts():
+    """Of a plan at 100 USD, 40 in advance, 60 are used; 5 % off leaves 38 of the 40 not used."""
+    fee = {
+        "savings_plan_total_commitment_to_date": "100",
+        "savings_plan_used_commitment": "60",
+        "savings_plan_recurring_commitment_for_billing_period": "60",
+        "savings_plan_amortized_upfront_commitment_for_billing_period": "40",
+    }
+    net = {
+        "savings_plan_net_recurring_commitment_for_billing_period": "57",
+        "savings_plan_net_amortized_upfront_commitment_for_billing_period": "38",
+    }
+
+    assert effective(kind="SavingsPlanRecurringFee", **fee) == 40
+    assert effective(kind="SavingsPlanRecurringFee", **fee, **net) == 38
+    zeros = dict.fromkeys(net, "0")
+    with pytest.raises(Cur2Error, match="whether it is free"):
+        focus_cells(row_of("SavingsPlanRecurringFee", **fee, **zeros))
+
+
+def test_hours_of_a_block_that_says_so_need_no_fee_on_the_bill():
+    block = {"capacity_reservation_capacity_reservation_type": "EC2 Capacity Blocks for ML"}
+
+    (usage,) = bill(of_day(1, **block)).usage
+
+    assert (usage.model, usage.instance_hours) == (PricingModel.CAPACITY_BLOCK, 1)
+    with pytest.raises(BillError, match=r"line 2: hours of p5.48xlarge cost 0"):
+        bill(of_day(1))
+
+
+def test_an_unused_reservation_that_only_its_status_tells_is_nobodys_hour():
+    unused = {"capacity_reservation_capacity_reservation_status": "Unused"}
+
+    assert bill(row_of(**unused)).unused == {"H100-80GB": Decimal("55.04")}
+
+
 def test_it_is_a_usage_file_too():
     usage = read_usage(csv_text(COLUMNS, [row_of()]).encode(), "cur.csv")
 

@@ -180,7 +180,12 @@ AMOUNTS = st.decimals(-(10**6), 10**6, places=6)
 @pytest.mark.slow
 @given(
     usage=st.lists(
-        st.tuples(st.sampled_from(["a", "b", ""]), st.decimals(-100, 10**4, places=2), AMOUNTS),
+        st.tuples(
+            st.sampled_from(["a", "b", ""]),
+            st.decimals("0.1", 10**4, places=2),
+            st.decimals("0.01", 10**6, places=6),
+        ),
+        unique=True,
         min_size=1,
         max_size=6,
     ),

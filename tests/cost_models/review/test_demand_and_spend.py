@@ -118,7 +118,7 @@ def test_without_any_hours_it_says_where_to_put_them(no_hours):
 
 
 def test_a_team_that_got_back_more_than_it_spent_has_its_credit(make_bill):
-    cost_allocation = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
+    cost_allocation = allocation_of(make_bill(("a", "10", "550.40"), ("b", "-1", "-55.04")), ())
 
     assert isinstance(cost_allocation, CostAllocation)
     assert [(row.team, row.total_usd) for row in cost_allocation.rows] == [

@@ -7,6 +7,7 @@ from fractions import Fraction
 from perfledger.rounding import decimals
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
+from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -53,7 +54,7 @@ def _columns() -> tuple[Column[BilledUsage], ...]:
 
 
 def _hourly(usage: BilledUsage) -> str:
-    if not usage.instance_hours:
+    if not usage.instance_hours or not usage.effective_usd:
         return "-"
     return cents(usage.effective_usd / usage.instance_hours)
 
@@ -68,6 +69,7 @@ def _sentences(bill: Bill) -> Iterator[str]:
     yield f"{cents(parts_usd['unused'])} USD for unused commitments to accelerators"
     yield f"{cents(parts_usd['other'])} USD for everything else"
     yield f"{cents(sum(parts_usd.values()))} USD in total; invoiced {cents(bill.billed_usd)} USD"
+    yield from _block_sentences(bill)
     if bill.unread_units:
         usd = sum(bill.unread_units.values(), Decimal(0))
         units = clean(", ".join(sorted(bill.unread_units)))
@@ -88,6 +90,30 @@ def _sentences(bill: Bill) -> Iterator[str]:
             "instances perfledger does not know, so their accelerators are not counted: "
             f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )
+
+
+def _block_sentences(bill: Bill) -> Iterator[str]:
+    """Yield what a capacity block's price leaves out: its fee is on the bill of its purchase."""
+    blocks = [usage for usage in bill.usage if usage.model is PricingModel.CAPACITY_BLOCK]
+    for sku in sorted({usage.sku for usage in blocks}):
+        parts = [usage for usage in blocks if usage.sku == sku]
+        hours = sum((usage.instance_hours for usage in parts), Decimal(0))
+        usd = sum((usage.effective_usd for usage in parts), Decimal(0))
+        if not usd:
+            yield (
+                f"{_tenths(hours)} hours of {clean(sku)} are of capacity blocks whose fee is on "
+                "another bill: their price is unknown"
+            )
+        elif not hours:
+            yield (
+                f"{cents(usd)} USD are the fee of capacity blocks of {clean(sku)} without hours on "
+                "this bill: their price is unknown"
+            )
+        else:
+            yield (
+                f"{clean(sku)} in capacity blocks: {cents(usd / hours)} USD an hour if the bill's "
+                "fees are those of its hours, and of no earlier or later block"
+            )
 
 
 def _tenths(hours: Decimal) -> str:

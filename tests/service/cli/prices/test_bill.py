@@ -51,6 +51,41 @@ def test_hours_that_are_seconds_contradict_the_price_list(bill):
     assert "the list says 55.04: the bill's hours or costs are in another unit" in message
 
 
+BLOCK_HOURS = {"EffectiveCost": "0", "x_CapacityReservationType": "EC2 Capacity Blocks for ML"}
+BLOCK_FEE = {"ChargeCategory": "Purchase", "x_UsageType": "CapacityBlockFee:p5.48xlarge"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            [BLOCK_HOURS],
+            (
+                "research aws:p5.48xlarge/capacity_block@us-east-1 2.0 0.00 - From 2026-10-01 to "
+                "2026-10-01, 1 rows, effective cost: 0.00 USD for used accelerators 0.00 USD for "
+                "unused commitments to accelerators 0.00 USD for everything else 0.00 USD in "
+                "total; invoiced 96.87 USD 2.0 hours of p5.48xlarge are of capacity blocks whose "
+                "fee is on another bill: their price is unknown"
+            ),
+        ),
+        ([BLOCK_FEE], "96.87 USD are the fee of capacity blocks of p5.48xlarge without hours on"),
+        (
+            [BLOCK_HOURS, BLOCK_FEE],
+            (
+                "p5.48xlarge in capacity blocks: 48.44 USD an hour if the bill's fees are those of "
+                "its hours, and of no earlier or later block"
+            ),
+        ),
+    ],
+)
+def test_the_price_of_a_capacity_block_is_its_fee_and_unknown_without_it(run, bill, rows, text):
+    columns = [*ROW, "x_UsageType", "x_CapacityReservationType"]
+    lines = [",".join((ROW | row).get(name, "") for name in columns) for row in rows]
+    bill.write_text("\n".join([",".join(columns), *lines, ""]))
+
+    assert text in " ".join(run("prices", "bill", bill).split())
+
+
 def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
     document = json.loads(run("prices", "bill", bill, "--format", "json"))
 
@@ -79,7 +114,8 @@ def test_a_bill_without_accelerators_has_no_prices(run, bill, tmp_path):
 
 def test_an_amount_of_less_than_a_cent_is_no_negative_zero(run, tmp_path):
     path = tmp_path / "bill.csv"
-    row = ROW | {"EffectiveCost": "-0.001", "BilledCost": "-0.001"}
+    credit = {"EffectiveCost": "-0.001", "BilledCost": "-0.001", "ChargeCategory": "Credit"}
+    row = ROW | credit
     path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
 
     assert "-0.00" not in run("prices", "bill", path)
