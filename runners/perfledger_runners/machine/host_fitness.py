@@ -132,14 +132,14 @@ def _core_speed(speed: CoreSpeed | None) -> HostFinding:
             "core speed", "a thread's processor time could not be read often enough on each core"
         )
     low_ms, high_ms = 1e3 * speed.low_s, 1e3 * speed.high_s
-    detail = f"the same work takes {digits(low_ms, 2)} to {digits(high_ms, 2)} ms of processor time"
+    detail = f"the same work takes {digits(low_ms, 3)} to {digits(high_ms, 3)} ms of processor time"
     if speed.spread < NOISY_SPREAD:
         return finding("core speed", FindingLevel.FINE, detail)
     level = FindingLevel.BUSY if speed.spread >= BUSY_SPREAD else FindingLevel.NOISY
     return finding(
         "core speed",
         level,
-        f"{detail}, {digits(speed.spread, 2)} times: neighbours on the same core, or its clock",
+        f"{detail}, {digits(speed.spread, 3)} times: neighbours on the same core, or its clock",
         "use a dedicated host or a metal instance, and fix the clocks",
     )
 

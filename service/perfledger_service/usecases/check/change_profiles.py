@@ -54,13 +54,8 @@ def with_profiles(
     verdicts = judge_bundle(bundle)
     for changed in _changed_workloads(bundle, verdicts):
         specs = tuple(spec for spec in changed.specs if spec.framework is not Framework.HOST)
-        bundle = replace(
-            bundle,
-            notes=(
-                *bundle.notes,
-                *(NO_PROFILER_NOTE.format(each.id) for each in changed.specs if each not in specs),
-            ),
-        )
+        host_workloads = [each.id for each in changed.specs if each not in specs]
+        bundle = replace(bundle, notes=(*bundle.notes, *_plain_notes(host_workloads)))
         if not specs:
             continue
         if not has_time():
@@ -76,6 +71,15 @@ def with_profiles(
                 bundle, verdicts, specs, profile=profile, stage=stage, has_time=has_time
             )
     return bundle
+
+
+def _plain_notes(workloads: Sequence[str]) -> tuple[str, ...]:
+    """Return one note on workloads of plain Python, however many they are."""
+    if len(workloads) > 1:
+        first, count = workloads[0], len(workloads) - 1
+        rest = f"{count} other workload{'s' if count > 1 else ''}"
+        return (f"{first} and {rest} were not profiled: plain Python has no profiler here",)
+    return tuple(map(NO_PROFILER_NOTE.format, workloads))
 
 
 def _changed_workloads(

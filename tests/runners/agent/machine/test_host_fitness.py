@@ -154,9 +154,13 @@ def test_cores_that_do_not_keep_their_speed(high_s, level):
 
 def test_how_uneven_the_cores_are_is_said_with_what_may_cause_it():
     uneven = findings_by_name(speed=CoreSpeed(0.0041, 0.0069))["core speed"]
+    slightly = findings_by_name(speed=CoreSpeed(0.001067, 0.001134))["core speed"]
 
     assert uneven.detail.startswith(
-        "the same work takes 4.1 to 6.9 ms of processor time, 1.7 times"
+        "the same work takes 4.1 to 6.9 ms of processor time, 1.68 times"
+    )
+    assert slightly.detail.startswith(
+        "the same work takes 1.07 to 1.13 ms of processor time, 1.06 times"
     )
     assert "dedicated host" in uneven.advice
 

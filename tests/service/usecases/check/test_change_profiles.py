@@ -139,6 +139,20 @@ def test_plain_python_is_not_profiled_and_a_note_says_so(make_bundle):
     assert noted.notes[-1] == f"{GPT} was not profiled: its framework has no profiler here"
 
 
+def test_many_workloads_of_plain_python_have_one_note(make_bundle):
+    host = of_framework(make_bundle(ratio=1.5), Framework.HOST)
+    (spec,) = (each for each in host.workloads if each.id == GPT)
+    copies = [replace(spec, id=f"{GPT}[n={number}]") for number in range(3)]
+    runs = [replace(run, workload=copy.id) for copy in copies for run in host.runs]
+    many = replace(host, workloads=tuple(copies), runs=tuple(runs), work=())
+
+    noted = with_profiles(many, profile=lambda _specs, _memory_s: CALM, stage=lambda _: None)
+
+    assert noted.notes[-1] == (
+        f"{copies[0].id} and 2 other workloads were not profiled: plain Python has no profiler here"
+    )
+
+
 def test_what_could_not_be_profiled_is_not_tried_again(profile_changes):
     bundle, requests, _ = profile_changes(ProfileRuns(notes=("it crashed",)))
 
