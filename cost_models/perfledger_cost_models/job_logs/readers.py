@@ -28,9 +28,12 @@ MAX_LOG_BYTES = 2_000_000_000  # of a job log: years of a large cluster
 # The first lines of accounting tables that are not supported.
 _OTHER_ACCOUNTING = {
     "Grid Engine's qacct": re.compile(r"={20,}\s*"),
+    "Grid Engine's accounting": re.compile(r"([^:,;|\t]*:){8}(\d+:){5}.*"),
     "PBS's accounting": re.compile(r"\d\d/\d\d/\d{4} [\d:]{8};[A-Z];.*"),
     "LSF's accounting": re.compile(r'"JOB_[A-Z]+" ".*'),
 }
+# The keys with which `sacct --json` and `squeue --json` begin; kubectl's begin with apiVersion.
+_SLURM_JSON = re.compile(r'\{\s*"(jobs|meta|errors|warnings)"\s*:')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -127,6 +130,12 @@ def _format_of(text: str) -> LogFormat:
     first = beginning.partition("\n")[0]
     if first.startswith("["):
         return LogFormat.PHILLY
+    if _SLURM_JSON.match(beginning):
+        msg = (
+            "the job log is JSON of sacct, which is not supported: export it with sacct "
+            "--parsable2 --format=JobID,Submit,Start,End,AllocTRES,Timelimit,Account,User"
+        )
+        raise JobLogError(msg)
     if first.startswith("{"):
         is_answer = '"resultType"' in beginning
         return LogFormat.PROMETHEUS if is_answer else LogFormat.KUBERNETES

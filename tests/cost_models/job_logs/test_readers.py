@@ -179,10 +179,23 @@ def test_a_table_may_be_separated_as_excel_does(delimiter):
         ("==============================================================\nqname  all.q\n", "Grid"),
         ("04/20/2024 00:00:44;E;522083.barnacle;user=jg queue=gpu ctime=1713571000\n", "PBS's"),
         ('"JOB_FINISH" "10.1" 1713574844 1001 1000 33816578 8 1713571000\n', "LSF's"),
+        (f"gpu.q:n1:g:al:train:9:sge:0:17672256:17672257:17672270:{'0:' * 33}0\n", "Grid"),
     ],
 )
 def test_accounting_that_is_not_read_is_refused_by_its_name(text, accounting):
     with pytest.raises(JobLogError, match=f"the job log is {accounting}.* convert it to SWF, or"):
+        read_job_log(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"jobs": [{"job_id": 1, "time": {"submission": 5}}], "meta": {"Slurm": {}}}',
+        '{\n  "meta": {"plugin": {"type": "openapi/dbv0.0.38"}},\n  "errors": [],\n  "jobs": []\n}',
+    ],
+)
+def test_json_of_sacct_is_refused_with_the_export_that_is_read(text):
+    with pytest.raises(JobLogError, match=r"JSON of sacct.*: export it with sacct --parsable2"):
         read_job_log(text)
 
 

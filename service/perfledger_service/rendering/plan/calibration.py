@@ -82,16 +82,18 @@ def has_too_short_waits(calibration: ReplayCalibration) -> bool:
     return wait is not None and wait.middle < 1 - MAX_ERROR
 
 
-def missing_waits_sentences(fit: str, calibration: ReplayCalibration) -> str:
+def missing_waits_sentences(
+    choices: str, policy: str, devices: str, calibration: ReplayCalibration
+) -> str:
     """Return that the best fit lacks the recorded waits, where they may come from, and what to do.
 
-    `fit` is its policy and size. More devices shorten waits, and the fit has the fewest that ran
-    the recorded jobs, so that no size has longer ones.
+    `choices` are those that it is the best of; the policy and the devices are its own.
     """
     wait = calibration.wait_mean
     ratio = "" if wait is None else ratio_text(wait)
     return (
-        f"No usual policy and size has the recorded waits: {fit} has {ratio} times their mean. "
+        f"No usual {choices} has the recorded waits: {policy} on {devices} has {ratio} times their "
+        "mean. "
         "What made jobs wait is not in the log, such as limits of users or partitions, "
         "reservations, and nodes that were down: replay one partition at a time, and give its "
         "devices."

@@ -276,20 +276,20 @@ def _missing(plan: LogQueuePlan) -> Iterator[str]:
 
 def _replay_choices(plan: LogQueuePlan) -> str:
     """Return what the replay inferred from the record."""
-    calibration = plan.calibration
+    calibration, policy = plan.calibration, plan.policy.name
     if calibration is not None and calibration.wait_mean is None:
         calibration = None
+    devices = f"{quantity(plan.devices, 'device')}{_besides(plan)}"
+    choices = "policy" if plan.are_devices_given else "policy and size"
     is_far = calibration is not None and not calibration.is_calibrated
+    if calibration is not None and is_far and has_too_short_waits(calibration):
+        return missing_waits_sentences(choices, policy, devices, calibration)
     limit = ", though not calibrated" if is_far else ""
     if plan.are_devices_given:
-        policy = plan.policy.name
         return f"{policy}: of the usual policies, the closest to the recorded schedule{limit}."
-    devices = f"{quantity(plan.devices, 'device')}{_besides(plan)}"
     if calibration is None:
         return f"{devices}: {peak_words(plan.peak_devices, plan.devices, plan.per_node)}."
-    what = f"{plan.policy.name} on {devices}" if plan.is_policy_fitted else devices
-    if is_far and has_too_short_waits(calibration):
-        return missing_waits_sentences(what, calibration)
+    what = f"{policy} on {devices}" if plan.is_policy_fitted else devices
     return f"{what}: of the usual policies and sizes, the closest to the recorded schedule{limit}."
 
 

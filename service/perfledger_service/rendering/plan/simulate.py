@@ -119,7 +119,8 @@ def calibration_sentences(view: PolicyComparison) -> Iterator[str]:
     is_near = nearest.calibration.is_calibrated
     if not is_near and has_too_short_waits(nearest.calibration):
         devices = quantity(nearest.nodes * nearest.devices_per_node, "device")
-        yield missing_waits_sentences(f"{nearest.policy.name} on {devices}", nearest.calibration)
+        policy = nearest.policy.name
+        yield missing_waits_sentences("policy and size", policy, devices, nearest.calibration)
     else:
         yield (
             f"Closest to the record{'' if is_near else ', though not calibrated'}: --policy "

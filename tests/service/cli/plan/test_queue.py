@@ -114,6 +114,13 @@ def test_a_fit_without_the_recorded_waits_is_not_offered_as_one(run, idle_log):
     assert len(document["waits"]) == 2
 
 
+def test_a_fit_on_given_devices_without_the_recorded_waits_is_not_offered(run, idle_log):
+    text = " ".join(run("queue", idle_log, "--devices", 24).split())
+
+    assert "No usual policy has the recorded waits: fifo on 24 devices has 0 times" in text
+    assert "closest" not in text
+
+
 def test_a_simulation_does_not_offer_a_fit_without_the_recorded_waits(run, idle_log):
     text = " ".join(run("simulate", idle_log, "--nodes", 3, "--devices-per-node", 8).split())
 
