@@ -1,8 +1,8 @@
-"""Sweeps the number of devices of an option, and ladders terms, to justify a recommended number."""
+"""Sizes the options of a model, sweeps the number of devices of each, and ladders terms."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 
@@ -19,6 +19,7 @@ from perfledger_cost_models.procurement.cost_model import (
     CostModel,
     PurchaseMode,
     PurchaseOption,
+    SizeBasis,
 )
 from perfledger_cost_models.procurement.decision import draws_of, evaluate, evaluate_at_modes
 from perfledger_cost_models.procurement.option_formulas import end_worth
@@ -27,6 +28,8 @@ MAX_SIZES = 24  # of a sweep: more do not fit in a table that people read
 # Sizes extend to the number that meets the need of all but one draw in a hundred, in the largest
 # year.
 MAX_NEED_QUANTILE = 0.99
+# Each sweep around the best size has steps that are this many times shorter, down to one instance.
+NARROWING = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,49 @@ class CommitmentLadder:
     npv_mean: Decimal  # over the draws
 
 
+def with_least_cost(model: CostModel) -> tuple[PurchaseOption, ...]:
+    """Return the options, each with the number of devices that costs least on average.
+
+    That is over the draws and all years, in today's money. A number that the plan gives stays, and
+    so does the first year's need where no number costs less than today's option. The mean cost is
+    convex in the number (devices cost alike, and each replaces fewer hours than the one before), so
+    the search narrows down around the best of a sweep to single instances.
+    """
+    draws = evaluate(model, {each.name: draws_of(each) for each in model.inputs})
+    return tuple(_at_least_cost(model, option, draws) for option in model.options)
+
+
+def _at_least_cost(
+    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
+) -> PurchaseOption:
+    if option.devices is None or option.size_basis is SizeBasis.PLANNED:
+        return option
+    best = _cheapest_size(model, option, draws)
+    if not best:
+        return option
+    return replace(option, devices=best, size_basis=SizeBasis.LEAST_COST)
+
+
+def _cheapest_size(
+    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
+) -> int:
+    """Return the number of devices with the lowest mean cost; 0 means today's option."""
+    step = option.sold_together
+    most = _most_devices(option, draws, step)
+    stride = _stride(most, step)
+    usd: dict[int, float] = {}
+    sizes: Sequence[int] = range(0, most + 1, stride)
+    while True:
+        for devices in sizes:
+            if devices not in usd:
+                usd[devices] = float(_npv(model, option, devices, draws).mean())
+        best = min(usd, key=lambda devices: (usd[devices], devices))
+        if stride == step:
+            return best
+        near, stride = stride, step * math.ceil(stride / step / NARROWING)
+        sizes = range(max(0, best - near), min(most, best + near) + 1, stride)
+
+
 def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
     """Return the sweep of each option with a number of devices, in the model's order.
 
@@ -80,7 +126,7 @@ def commitment_sweeps(model: CostModel) -> tuple[CommitmentSweep, ...]:
                     npv=to_decimal(_npv(model, option, devices, likely)[0]),
                     npv_mean=to_decimal(_npv(model, option, devices, draws).mean()),
                 )
-                for devices in _sizes(option, draws)
+                for devices in _sizes(model, option, draws)
             ),
         )
         for option in options
@@ -217,11 +263,14 @@ def _beyond_usd(
     )
 
 
-def _sizes(option: PurchaseOption, draws: Mapping[str, FloatArray]) -> tuple[int, ...]:
-    """Return 0, whole instances up to the need of nearly every draw, and the option's own size."""
+def _sizes(
+    model: CostModel, option: PurchaseOption, draws: Mapping[str, FloatArray]
+) -> tuple[int, ...]:
+    """Return 0, whole instances up to the need of nearly every draw, its own and the best size."""
+    best = _cheapest_size(model, option, draws)
     most = _most_devices(option, draws, option.sold_together)
     stride = _stride(most, option.sold_together)
-    return tuple(sorted({*range(0, most + 1, stride), option.devices or 0}))
+    return tuple(sorted({*range(0, most + 1, stride), option.devices or 0, best}))
 
 
 def _most_devices(option: PurchaseOption, draws: Mapping[str, FloatArray], step: int) -> int:

@@ -49,6 +49,14 @@ class PurchaseMode(StrEnum):
     OWNED = "owned"
 
 
+class SizeBasis(StrEnum):
+    """Why an option has its number of devices."""
+
+    PLANNED = "the plan"
+    LEAST_COST = "the number with the lowest mean cost over three years"
+    FIRST_NEED = "enough whole instances to carry the first year's most likely need"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
     """A named figure that the model starts from; `max_age` is how long a price stays valid."""
@@ -82,7 +90,7 @@ class PurchaseOption:
     mode: PurchaseMode
     accelerator: str
     devices: int | None  # committed or bought; None if usage is billed
-    is_size_planned: bool  # the plan gives the devices; else they carry the first year's need
+    size_basis: SizeBasis
     years: int  # the term of a commitment
     upfront_share: Decimal
     lead_time: str

@@ -102,14 +102,11 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
         label = f"{option.accelerator} hours that replace one"
         inputs.append(_range_input(option.hours_ratio, label, "h/h", hours))
     if option.devices is not None:
-        source = (
-            "the plan"
-            if option.is_size_planned
-            else "enough whole instances to carry the first year's most likely need"
-        )
         label = f"{option.name}: devices"
         devices = Decimal(option.devices)
-        inputs.append(_device_count(f"{option.key}_devices", label, devices, source=source))
+        inputs.append(
+            _device_count(f"{option.key}_devices", label, devices, source=option.size_basis)
+        )
     return tuple(inputs)
 
 

@@ -13,7 +13,7 @@ busy_share = { ... }            # of allocated hours, else the activity files'
 [[option]]
 name = "3 years, no upfront"
 where = "p5.48xlarge/savings_plan/3y_no_upfront"
-devices = 64                  # else enough to carry the first year's need
+devices = 64                  # else the number that costs least over three years
 lead_time = "none"
 
 [[supply]]                    # existing devices: owned, or committed to until a last day

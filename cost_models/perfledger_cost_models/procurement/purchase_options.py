@@ -10,6 +10,7 @@ from perfledger_cost_models.procurement.cost_model import (
     PlanData,
     PurchaseMode,
     PurchaseOption,
+    SizeBasis,
     UnpricedOption,
 )
 from perfledger_cost_models.procurement.hour_shares import HourShare
@@ -28,6 +29,7 @@ def purchase_options(
 ) -> tuple[tuple[PurchaseOption, ...], tuple[UnpricedOption, ...]]:
     """Return the plan's options, and those without a price; `need_hours` is the first year's need.
 
+    An option whose size the plan does not give carries that need: `with_least_cost` sizes it anew.
     Today's option must have an on-demand price: raises PriceMissingError or ProcurementPlanError.
     """
     options: list[PurchaseOption] = []
@@ -77,7 +79,7 @@ def _option(
         mode=mode,
         accelerator=accelerator,
         devices=_size(planned, figures, need_hours * ratio, count) if is_sized else None,
-        is_size_planned=planned.devices is not None,
+        size_basis=SizeBasis.FIRST_NEED if planned.devices is None else SizeBasis.PLANNED,
         years=0 if terms is None else terms.years,
         upfront_share=Decimal(0) if terms is None else terms.upfront_share,
         lead_time=planned.lead_time,

@@ -17,6 +17,7 @@ from perfledger_cost_models.prices.staleness import MAX_STALE_DAYS, StalePriceEr
 from perfledger_cost_models.procurement.commitment_sweep import (
     commitment_ladder,
     commitment_sweeps,
+    with_least_cost,
 )
 from perfledger_cost_models.procurement.cost_model import (
     GROWTH,
@@ -24,6 +25,7 @@ from perfledger_cost_models.procurement.cost_model import (
     YEARS,
     CostModel,
     PlanData,
+    PurchaseOption,
 )
 from perfledger_cost_models.procurement.decision import PurchaseDecision, decide
 from perfledger_cost_models.procurement.hour_shares import (
@@ -226,13 +228,17 @@ def _model(
     supply = supplied_devices(holdings, years=YEARS)
     shared = plan_inputs(figures, hours=hours, kind=kind, supply=supply)
     options, unpriced = purchase_options(figures, need_hours=first_need(shared))
-    return cost_model(
-        figures.plan.demand.accelerator,
-        options,
-        keep=figures.plan.demand.keep,
-        inputs=(*shared, *option_inputs(figures, options)),
-        unpriced=unpriced,
-    )
+
+    def model_of(options: Sequence[PurchaseOption]) -> CostModel:
+        return cost_model(
+            figures.plan.demand.accelerator,
+            options,
+            keep=figures.plan.demand.keep,
+            inputs=(*shared, *option_inputs(figures, options)),
+            unpriced=unpriced,
+        )
+
+    return model_of(with_least_cost(model_of(options)))
 
 
 def _unknown_prices(model: CostModel, sheet: PriceSheet) -> tuple[UnknownPrice, ...]:

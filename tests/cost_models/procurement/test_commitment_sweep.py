@@ -7,8 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from perfledger_cost_models.procurement.commitment_sweep import commitment_ladder, commitment_sweeps
-from perfledger_cost_models.procurement.cost_model import COMMITMENT_UTILIZATION, PurchaseMode
+from perfledger_cost_models.procurement.commitment_sweep import (
+    commitment_ladder,
+    commitment_sweeps,
+    with_least_cost,
+)
+from perfledger_cost_models.procurement.cost_model import (
+    COMMITMENT_UTILIZATION,
+    PurchaseMode,
+    SizeBasis,
+)
 from perfledger_cost_models.procurement.decision import decide, draws_of, evaluate
 from perfledger_cost_models.tco.hardware_inputs import WACC
 from tests.cost_models.conftest import OPTIONS, PLAN
@@ -45,6 +53,42 @@ def test_sizes_are_whole_instances_and_the_best_has_the_lowest_mean(model):
         assert all(one.devices % sweep.option.sold_together == 0 for one in sweep.sizes)
         assert sweep.best.npv_mean == min(one.npv_mean for one in sweep.sizes)
         assert len(sweep.sizes) > 2
+
+
+def mean_costs(model, option):
+    """Return the mean cost of each number of instances, each by a whole evaluation of the model."""
+    draws = {each.name: draws_of(each) for each in model.inputs}
+    name = f"{option.key}_devices"
+    usd = {0: float(np.mean(evaluate(model, draws)[model.keep.npv]))}
+    for devices in range(option.sold_together, 2 * option.devices, option.sold_together):
+        values = evaluate(model, draws | {name: np.array([float(devices)])})
+        usd[devices] = float(np.mean(values[option.npv]))
+    return usd
+
+
+def test_an_option_has_the_number_of_devices_that_costs_least_over_all_years(model):
+    checked = 0
+    for before, option in zip(model.options, with_least_cost(model), strict=True):
+        if option.devices is None:
+            assert option == before
+            continue
+        usd = mean_costs(model, before)
+        best = min(usd, key=usd.__getitem__)
+        is_least = option.size_basis is SizeBasis.LEAST_COST
+        assert option.devices == (best if is_least else before.devices)
+        assert is_least is (best > 0)
+        checked += 1
+    assert checked > 2
+
+
+def test_a_number_that_the_plan_gives_stays():
+    planned = PLAN.replace('3y_no_upfront"', '3y_no_upfront"\ndevices = 16')
+
+    options = with_least_cost(a_model(planned, sheet=CONFIRMED))
+
+    assert [(option.devices, option.size_basis) for option in options if option.devices] == [
+        (16, SizeBasis.PLANNED)
+    ]
 
 
 @pytest.mark.slow(ci_only=True)

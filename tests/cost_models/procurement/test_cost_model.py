@@ -6,6 +6,7 @@ from perfledger_cost_models.procurement.cost_model import (
     ModelInput,
     PurchaseMode,
     PurchaseOption,
+    SizeBasis,
 )
 from perfledger_cost_models.tco.onprem import SERVERS
 
@@ -15,7 +16,7 @@ RENTED = PurchaseOption(
     where="p5.48xlarge/on_demand",
     mode=PurchaseMode.PAY_AS_YOU_GO,
     accelerator="H100-80GB",
-    is_size_planned=False,
+    size_basis=SizeBasis.FIRST_NEED,
     devices=None,
     years=0,
     upfront_share=Decimal(0),

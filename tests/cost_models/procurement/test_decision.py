@@ -84,9 +84,10 @@ def test_the_price_at_which_today_is_as_cheap_is_exact(review):
     likely = evaluate_at_modes(review.model)
     (switch,) = [one for one in review.decision.switches if one.input.name == "w1_usd_per_hour"]
 
-    commitment = 56 * 8760 * 23.777 / 8
+    devices = review.choice.option.devices
+    commitment = devices * 8760 * 23.777 / 8
     factors = [float(likely[f"discount_{year}"][0]) for year in (1, 2, 3)]
-    carried = 56 * 8760 * 0.7
+    carried = devices * 8760 * 0.7
     used = [min(300_000 * 1.1**year, carried) for year in range(3)]
     exact = sum(f * commitment for f in factors) / sum(
         f * hours for f, hours in zip(factors, used, strict=True)

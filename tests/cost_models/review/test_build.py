@@ -6,6 +6,7 @@ import pytest
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.staleness import StalePriceError
+from perfledger_cost_models.procurement.cost_model import SizeBasis
 
 SUPPLY = """
 [[supply]]
@@ -118,3 +119,17 @@ def test_terms_that_are_not_of_one_or_three_years_have_no_price_here(make_review
 
     review = make_review(text, sheet=PriceSheet(name="two", prices=(*sheet.prices, *two)))
     assert "1 or 3" in review.model.unpriced[0].reason
+
+
+def test_the_options_have_the_sizes_that_the_sweep_finds_cheapest(
+    make_review, plan_text, all_options
+):
+    review = make_review(plan_text + all_options)
+
+    for sweep in review.sweeps:
+        if sweep.option.size_basis is SizeBasis.LEAST_COST:
+            assert sweep.best.devices == sweep.option.devices
+            assert sweep.best.npv_mean == review.decision.of(sweep.option.key).npv_mean
+        else:
+            assert (sweep.option.size_basis, sweep.best.devices) == (SizeBasis.FIRST_NEED, 0)
+    assert review.choice.option.size_basis is SizeBasis.LEAST_COST

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from perfledger.rounding import integer
 from perfledger_cost_models.procurement.commitment_sweep import CommitmentSweep
-from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.procurement.cost_model import YEARS, SizeBasis
 from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.review.document import (
     CommitmentMetrics,
@@ -148,21 +148,21 @@ def _best(sweep: CommitmentSweep) -> str:
     planned_cost = next(one for one in sweep.sizes if one.devices == chosen)
     loss, likely_loss = planned_cost.npv_mean - best.npv_mean, planned_cost.npv - best.npv
     if best.devices == 0:
-        return f"On average no size of {name} costs less than today's option."
+        basis = sweep.option.size_basis
+        origin = f"from {basis}" if basis is SizeBasis.PLANNED else str(basis)
+        return (
+            f"On average no size of {name} costs less than today's option; the options have "
+            f"{chosen:,}, {origin}."
+        )
     text = f"On average {best.devices:,} devices of {name} cost least"
     if best.devices == chosen:
-        return f"{text}, which is the number in the options."
-    origin = (
-        "as the plan says"
-        if sweep.option.is_size_planned
-        else "enough for the first year's most likely need"
-    )
+        return f"{text} over {YEARS} years, which is the number in the options."
     likely = "more" if likely_loss >= 0 else "less"
     return (
-        f"{text}; the options have {chosen:,}, {origin}. Over {YEARS} years {chosen:,} cost "
-        f"{whole_usd(loss)} USD more on average, and {whole_usd(abs(likely_loss))} USD {likely} at "
-        f"the most likely inputs. To choose {best.devices:,}, set devices = {best.devices} in the "
-        "plan."
+        f"{text}; the options have {chosen:,}, as the plan says. Over {YEARS} years {chosen:,} "
+        f"cost {whole_usd(loss)} USD more on average, and {whole_usd(abs(likely_loss))} USD "
+        f"{likely} at the most likely inputs. To choose {best.devices:,}, set devices = "
+        f"{best.devices} in the plan."
     )
 
 

@@ -148,14 +148,17 @@ def test_the_first_page_says_why_another_number_of_devices_is_not_recommended(ex
     sweep = next(
         each for each in example.sweeps if each.option.key == example.decision.recommendation
     )
-    best = sweep.best
     chosen = next(one for one in sweep.sizes if one.devices == sweep.option.devices)
-    why = first_page(example).why
+    assert sweep.best == chosen
+    assert "cost least" not in first_page(example).why
 
-    assert best.devices != chosen.devices
-    assert f"On average {best.devices} devices of {sweep.option.name} cost least" in why
-    assert f"cost {chosen.npv_mean - best.npv_mean:,.0f} USD more on average" in why
-    assert f"devices = {best.devices} in the plan" in why
+    best = replace(chosen, devices=999, npv_mean=chosen.npv_mean - 1000)
+    with_better = replace(sweep, sizes=(*sweep.sizes, best))
+    why = first_page(replace(example, sweeps=(with_better,))).why
+
+    assert f"On average 999 devices of {sweep.option.name} cost least" in why
+    assert "cost 1,000 USD more on average" in why
+    assert "devices = 999 in the plan" in why
     only = replace(sweep, sizes=(chosen,))
     assert "cost least" not in first_page(replace(example, sweeps=(only,))).why
     assert "cost least" not in first_page(replace(small, sweeps=())).why
