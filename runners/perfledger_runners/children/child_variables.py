@@ -7,11 +7,13 @@ its reason nor named by the setting `env` stays with the agent.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 # Variables about the shell itself, which no workload needs; lists of withheld variables omit them.
 SHELL_VARIABLES = ("_", "OLDPWD", "PWD", "SHELL", "SHLVL", "TERM", "COLUMNS", "LINES")
-# In a list of withheld variables: enough for an author to find the missing one.
-MAX_LISTED = 30
+# In a list of withheld variables: enough for an author to find the missing one, and few enough for
+# a line of a report, which ends after 400 characters.
+MAX_LISTED, MAX_LISTED_CHARACTERS = 30, 200
 # perfledger's own variables, and those that control a CI job: no setting passes them on.
 NEVER = re.compile(r"PERFLEDGER_.*|GITHUB_.*|ACTIONS_.*|GH_TOKEN")
 # A name with one of these words may hold a credential: a prefix does not pass it on, only the whole
@@ -188,11 +190,12 @@ def withheld_note(environment: Mapping[str, str], received: Iterable[str]) -> st
     names = _withheld(environment, received)
     if not names:
         return ""
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    listed = ", ".join(names[:MAX_LISTED]) + more
+    totals = accumulate(len(f"{name}, ") for name in names[:MAX_LISTED])
+    number = max(1, sum(total <= MAX_LISTED_CHARACTERS for total in totals))
+    more = f" and {len(names) - number} more" if len(names) > number else ""
     return (
-        f"perfledger: environment variables that are not passed on: {listed}; "
-        "add those that are needed to `env` in perfledger.toml"
+        "perfledger: add to `env` in perfledger.toml what is needed of the environment variables "
+        f"that are not passed on: {', '.join(names[:number])}{more}"
     )
 
 
