@@ -15,15 +15,28 @@ from pathlib import Path
 from perfledger_runners.checkouts.git import git
 
 GIT_FILE = ".git"
-# What a workload may ask git for. Credentials and programs stay in the user's folder.
+# What a workload may ask git for, and how git reaches servers: rewritten addresses, certificates of
+# authorities, proxies, what Git LFS fetches. Credentials (headers, cookies, the client's own keys)
+# and programs (helpers, commands of ssh) stay in the user's folder.
 SHARED_SETTINGS = re.compile(
     r"core\.(repositoryformatversion|filemode|ignorecase|symlinks|precomposeunicode|autocrlf|eol"
     r"|quotepath|abbrev)"
     r"|extensions\.partialclone|user\.(name|email)"
-    r"|remote\..*\.(url|fetch|promisor|partialclonefilter)|branch\..*\.(remote|merge)",
+    r"|remote\..*\.(url|fetch|promisor|partialclonefilter|lfsurl)|branch\..*\.(remote|merge)"
+    r"|url\..*\.(insteadof|pushinsteadof)|submodule\..*\.(url|active)|protocol\.(.*\.)?allow"
+    r"|http\.(.*\.)?(sslcainfo|sslcapath|sslverify|sslbackend|sslversion|version|proxy"
+    r"|postbuffer|lowspeedlimit|lowspeedtime|followredirects)"
+    r"|lfs\.(url|fetchinclude|fetchexclude|concurrenttransfers|skipdownloaderrors)",
     re.DOTALL,
 )
-USER_OF_URL = re.compile(r"(?<=://)[^/@]*@")
+# How `git lfs install --local` writes its filter; without it, `git lfs pull` writes no files.
+LFS_FILTER = re.compile(
+    r"filter\.lfs\.(required\ntrue|clean\ngit-lfs clean -- %f"
+    r"|smudge\ngit-lfs smudge( --skip)? -- %f|process\ngit-lfs filter-process( --skip)?)"
+)
+USER_OF_URL = re.compile(r"([A-Za-z][\w+.-]*)://([^/\s]*)@")
+# ssh logs in as the user of an address, and has no password of it.
+SSH = frozenset({"ssh", "git+ssh", "ssh+git"})
 HISTORY_FILES = ("shallow", "info/grafts", "info/exclude", "info/attributes")
 REFS = "%(objectname) %(refname) %(symref)"
 
@@ -72,13 +85,26 @@ def _config_lines(settings: str) -> Iterator[str]:
     """Yield the lines of a configuration with the shared ones of these settings."""
     for entry in settings.split("\0"):
         key, separator, value = entry.partition("\n")
-        if not SHARED_SETTINGS.fullmatch(key):
+        if not (SHARED_SETTINGS.fullmatch(key) or LFS_FILTER.fullmatch(entry)):
+            continue
+        if key.endswith(".proxy") and "@" in value:  # its address may have no scheme
             continue
         section, _, rest = key.partition(".")
         subsection, _, name = rest.rpartition(".")
+        subsection = _without_credentials(subsection)
         title = f'{section} "{_config_text(subsection)}"' if subsection else section
-        value = USER_OF_URL.sub("", value) if separator else "true"
+        value = _without_credentials(value) if separator else "true"
         yield f'[{title}]\n\t{name} = "{_config_text(value)}"\n'
+
+
+def _without_credentials(text: str) -> str:
+    """Return a text without the users of its addresses, which may be tokens, and passwords."""
+
+    def address(match: re.Match[str]) -> str:
+        scheme, user = match.groups()
+        return f"{scheme}://{user.partition(':')[0]}@" if scheme.lower() in SSH else f"{scheme}://"
+
+    return USER_OF_URL.sub(address, text)
 
 
 def _config_text(text: str) -> str:
