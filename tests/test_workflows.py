@@ -161,3 +161,46 @@ def command_of(step):
     start = next(place for place, line in enumerate(lines) if line.startswith(("run:", "uses:")))
     end = lines.index("env:") if "env:" in lines else len(lines)
     return lines[start:end]
+
+
+def base_of(expression, values):
+    """Return the value of an expression of GitHub's; what `values` lacks is null, as there."""
+    python = re.sub(r"(?:github|inputs)(?:\.\w+)+", r"value('\g<0>')", expression)
+    for theirs, ours in (("&&", " and "), ("||", " or "), ("!value", "not value")):
+        python = python.replace(theirs, ours)
+    scope = {"value": values.get, "format": lambda text, *parts: text.format(*parts)}
+    return eval(" ".join(python.split()), scope)
+
+
+PUSHED = {
+    "github.sha": "c3",
+    "github.ref_name": "main",
+    "github.event.repository.default_branch": "main",
+    "github.event.before": "c0",
+    "github.event.forced": False,
+    "github.event.created": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "base"),
+    [
+        (PUSHED, "c0"),  # of three commits, not the last one alone
+        ({**PUSHED, "github.event.forced": True}, "c3~1"),  # the clone may lack what was before
+        ({**PUSHED, "github.event.created": True, "github.event.before": "0" * 40}, "c3~1"),
+        ({**PUSHED, "github.event.before": None}, "c3~1"),  # started by hand
+        ({**PUSHED, "github.ref_name": "topic", "github.event.before": None}, "origin/main"),
+        ({**PUSHED, "inputs.base": "v1", "github.event.before": None}, "v1"),
+        ({**PUSHED, "github.event.pull_request.base.sha": "b"}, "b"),
+        ({**PUSHED, "github.event.merge_group.base_sha": "m"}, "m"),
+    ],
+)
+def test_a_push_is_compared_with_the_commit_before_all_of_its_commits(values, base):
+    called = yaml.safe_load(CALLED.read_text("utf-8"))["jobs"]["check"]["env"]["BASE"]
+    steps = yaml.safe_load(workflow_text(PROJECTS[0], default_branch="main"))["jobs"]["check"]
+    (written,) = (
+        each["env"]["BASE"] for each in steps["steps"] if each.get("name") == "Check the change"
+    )
+
+    for expression in (called, written):
+        assert base_of(expression.removeprefix("${{").removesuffix("}}"), values) == base
