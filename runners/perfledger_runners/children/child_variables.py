@@ -11,8 +11,8 @@ from itertools import accumulate
 
 # Variables about the shell itself, which no workload needs; lists of withheld variables omit them.
 SHELL_VARIABLES = ("_", "OLDPWD", "PWD", "SHELL", "SHLVL", "TERM", "COLUMNS", "LINES")
-# In a list of withheld variables: enough for an author to find the missing one, and few enough for
-# a line of a report, which ends after 400 characters.
+# In a list of withheld variables: enough for an author to find the missing one. A line of a report
+# ends after 400 characters.
 MAX_LISTED, MAX_LISTED_CHARACTERS = 30, 200
 # perfledger's own variables, and those that control a CI job: no setting passes them on.
 NEVER = re.compile(r"PERFLEDGER_.*|GITHUB_.*|ACTIONS_.*|GH_TOKEN")

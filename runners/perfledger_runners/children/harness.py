@@ -56,6 +56,9 @@ class ChildLimits:
     # While the other side waits for it: after so long without using a core, it may need what only
     # one process can have.
     idle_s: float = 10.0
+    # Shares of the rest of the budget that a workload, and the import of a file, may take.
+    workload_share: float = 1.0
+    startup_share: float = 1.0
     memory_bytes: int | None = None
 
     def of(self, workload: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from perfledger.measuring.thread_waits import ThreadWaits
 from perfledger.meters.child_processes import ThreadTimes
 from perfledger.records import FailureReason
-from perfledger.rounding import digits, integer, typed
+from perfledger.rounding import digits, integer, percentage, typed
 from perfledger_runners.children.child import POLL_S, Child
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.process_tree import available_bytes
@@ -36,6 +36,8 @@ STARTING, SETTING_UP, PROFILED = "starting up", "setting up or warming up", "bei
 COMPILING_SHARE = 0.5
 # Begins the reason for ending a child that waits, perhaps for what the other side has.
 WAITED = "it waited"
+# Begins the reason for ending a child in the time of which another workload may need the rest.
+TOOK_SHARE = "it was not done after"
 # Of a core. A loop that tries for a lock twenty times a second takes a two-hundredth.
 IDLE_CORES = 0.02
 # Share of the idle time after which threads are read: not in every turn of a child that steps.
@@ -86,6 +88,8 @@ class LimitWatch:
         self._phase = STARTING
         self._allowed_s = harness.limits.startup_s
         self._since = self._clock()
+        self._share, self._share_s = 1.0, math.inf
+        self._share_budget(harness.limits.startup_share)
         available = available_bytes()
         self._memory = harness.limits.memory_bytes
         if self._memory is None and available is not None:
@@ -125,7 +129,15 @@ class LimitWatch:
             case _:
                 self._phase, self._allowed_s = "between workloads", self._limits.startup_s
         self._since = self._clock()
+        is_of_workload = isinstance(message, StartedMessage | ServedMessage)
+        limits = self._limits
+        self._share_budget(limits.workload_share if is_of_workload else limits.startup_share)
         self._await(self._since)
+
+    def _share_budget(self, share: float) -> None:
+        """Allow what begins now a share of the rest of the budget."""
+        self._share = share
+        self._share_s = share * (self._ends_at - self._since)
 
     def wait(self, seconds: float) -> None:
         """Exclude the time of the other side's turn."""
@@ -166,6 +178,12 @@ class LimitWatch:
             return (
                 FailureReason.HUNG,
                 f"it did not end within {typed(self._allowed_s)} s while {self._activity()}",
+            )
+        if self._share < 1 and now - self._since > self._share_s:
+            share = f"{digits(self._share_s, 2)} s, {percentage(self._share)}"
+            return (
+                FailureReason.BUDGET,
+                f"{TOOK_SHARE} {share} of what was left of the budget, while {self._activity()}",
             )
         return self._waiting(now) or self._memory_trouble(now)
 

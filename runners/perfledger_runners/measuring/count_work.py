@@ -22,6 +22,8 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 MAX_COUNTING_SECONDS = 120.0
 # Share of the remaining budget: counts only explain, and the pairs need the time.
 COUNTING_SHARE = 0.25
+# Share of the rest of that for one workload: one that hangs leaves time for others.
+WORKLOAD_SHARE = 0.4
 # Frameworks whose operators or programs can be counted.
 FRAMEWORKS = (Framework.TORCH, Framework.JAX)
 
@@ -44,7 +46,9 @@ def count_both(
     ends_at = harness.ends_at - (1 - COUNTING_SHARE) * harness.seconds_left()
     hasty = replace(
         harness,
-        limits=replace(limits, workload_s=seconds, own_workload_s={}),
+        limits=replace(
+            limits, workload_s=seconds, own_workload_s={}, workload_share=WORKLOAD_SHARE
+        ),
         ends_at=ends_at if math.isfinite(ends_at) else math.inf,
     )
     count = _at_once if is_at_once else _one_by_one

@@ -21,6 +21,7 @@ from perfledger_runners.children.child_process import (
     run_child,
 )
 from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.limit_watch import TOOK_SHARE
 from perfledger_runners.children.message_texts import DeviceFacts
 from perfledger_runners.children.protocol_parser import (
     AnyMessage,
@@ -43,6 +44,9 @@ MISSING_MODULE = re.compile(r"No module named '(\w+)\.[\w.]+'")
 # was not finished before the time limit".
 ALL_WORKLOADS = "the list of workloads"
 OUT_OF_TIME = frozenset({FailureReason.BUDGET, FailureReason.HUNG})
+# Share of the rest of the budget for the import of each file. Every process imports it again, so
+# nothing could be measured with one that takes longer, and a hanging one leaves time for others.
+IMPORT_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,8 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
     A file that kills or hangs its child does not affect the others: the files are then imported one
     by one, each in its own child. What the budget keeps from that has the first child's reason.
     """
+    limits = replace(harness.limits, startup_share=IMPORT_SHARE)
+    harness = replace(harness, limits=limits)
     listing = _Listing()
     death = _list(harness, request, listing)
     if death is None:
@@ -268,12 +274,16 @@ def list_both_sides(
     """Return what `task` discovers on each side.
 
     If a file of one side alone cannot be imported while both are listed at once, that side is
-    listed again, alone: its import may need what only one process can have.
+    listed again, alone: its import may need what only one process can have. There is no time for
+    that after one that took its share of the budget.
     """
     if not is_at_once:
         return {side: task(harness, side) for side in Side}
     discoveries = dict(on_both_sides(harness, task))
-    broken = {side: {each.path for each in discoveries[side].broken} for side in Side}
+    broken = {
+        side: {each.path for each in discoveries[side].broken if TOOK_SHARE not in each.detail}
+        for side in Side
+    }
     for side in Side:
         if broken[side] - broken[side.facing]:
             discoveries[side] = task(harness, side)

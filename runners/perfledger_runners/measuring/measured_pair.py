@@ -39,8 +39,8 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
-# After one of these, the other side would take as long, meet the same hot device or have no time.
-BOTH_SIDES = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
+# After one of these, the other side would meet the same hot device.
+BOTH_SIDES = frozenset({FailureReason.THROTTLED})
 
 # Profiled windows of kernels per side and pair. Beside two to four tasks per core, operators of 2
 # to 5 % of the step that became 5 % slower were found in all checks with three, and in two checks
@@ -122,13 +122,15 @@ class PairMeasurement:
         in_forks: bool = True,
         at_once: bool = True,
         effort: MeasuringEffort | None = None,
+        budget_share: float = 1.0,
     ) -> MeasuredPair:
         """Run one pair of children; `first` is the side that begins.
 
         `process` is the number of the first child; workloads of `unprofiled` have no windows, and
         those of `turns` take no more than so many.
         Requests that fork do so unless `in_forks` is False, and the sides of interleaved requests
-        run at once unless `at_once` is False. Without an `effort` it is that of the requests.
+        run at once unless `at_once` is False. Without an `effort` it is that of the requests. A
+        side of a workload takes at most `budget_share` of the rest of the budget.
         """
         places = tuple(
             _Place(side=side, pair=pair, position=position)
@@ -146,6 +148,7 @@ class PairMeasurement:
             in_forks=in_forks,
             at_once=at_once,
             effort=effort,
+            budget_share=budget_share,
         )
         children.run(tuple(workloads), places)
         refused = children.refused
@@ -216,6 +219,7 @@ class _PairOfChildren:
     in_forks: bool
     at_once: bool
     effort: MeasuringEffort | None
+    budget_share: float
     refused: dict[str, str] = field(default_factory=dict[str, str])  # by either side → why
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[tuple[str, Side], Failure] = field(
@@ -314,6 +318,9 @@ class _PairOfChildren:
     ) -> Iterator[AnyMessage | ChildContinuation | ChildExit]:
         """Yield the messages of one side until the sides refuse to fork for all workloads."""
         harness = self.measurement.harness
+        share = self.budget_share
+        limits = replace(harness.limits, workload_share=share, startup_share=share)
+        harness = replace(harness, limits=limits)
         if request.is_interleaved:
             harness = replace(
                 harness, is_awaited=partial(self._is_awaited, side), last_core=self.last_core

@@ -9,7 +9,6 @@ from itertools import chain
 
 from perfledger.protocol import ChildRequest, MeasuringEffort
 from perfledger.records import Failure, FailureReason, Run, Side, WorkloadSpec
-from perfledger.rounding import digits
 from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.machine.telemetry import NoTelemetry, Telemetry
@@ -27,16 +26,16 @@ from perfledger_runners.measuring.rounds.end_costs import FEW_STEPS, names_to_co
 from perfledger_runners.measuring.rounds.pair_order import pair_order
 from perfledger_runners.measuring.rounds.progress import MeasuringProgress, NoProgress
 from perfledger_runners.measuring.rounds.unmeasured import (
+    FIRST_PAIR_SHARE,
+    FIRST_PAIR_SHARE_ALONE,
     FutileWorkload,
+    cut_off_failures,
     skipped_on_both,
     unreached_failures,
 )
 from perfledger_runners.measuring.sides_in_turn import measured_in_turn
 from perfledger_runners.measuring.throttled_pairs import CoolingTime, measured_when_cool
 
-# How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
-# the budget others are cut off: a busy machine makes pairs uneven.
-HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
 # Pairs may become this much cheaper than the last one, as the first reads cold files and other load
 # ends. No workload is called futile for lack of time that it may not need.
 COST_SHARE = 0.5
@@ -93,8 +92,7 @@ def measure_pairs(
     begin in waves, those of `calls` before the others. When the rest is too short for a test of
     each, it goes to those from which the rule learns most. `spent_s` of the budget are spent; the
     harness ends children that exceed it. Pairs in `journal` are not measured again, and new ones
-    are saved there. The first pairs have profiled windows of kernels, at most `kernel_pairs`, until
-    the rule needs no more.
+    are saved there. The first `kernel_pairs` have windows of kernels, until the rule has enough.
     """
     began = clock()
     check = _Check(
@@ -123,6 +121,7 @@ def measure_pairs(
         least_pair_s=least_pair_s(requests[Side.HEAD]),
         seconds_left=budget_s - spent_s,
         first=calls.first,
+        last=calls.slow,
     )
     check.run()
     return replace(check.measured(), calls=calls)
@@ -261,7 +260,14 @@ class _Check:
             effort=effort,
             in_forks=not self.separation.workloads.keys() >= set(workloads),
             at_once=at_once and self.separation.is_at_once(workloads),
+            budget_share=self._budget_share(workloads),
         )
+
+    def _budget_share(self, workloads: tuple[str, ...]) -> float:
+        """Return the share of the rest of the budget that a side of a workload may take."""
+        if all(self.done[each] for each in workloads):
+            return 1.0
+        return FIRST_PAIR_SHARE if len(self.specs) > 1 else FIRST_PAIR_SHARE_ALONE
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         return process_groups(
@@ -296,17 +302,11 @@ class _Check:
         ]
         failed = {failure.workload for failure in other_failures}
         cut = {each.workload for each in measured.failures} - failed
-        for failure in measured.failures:
-            workload = failure.workload
-            if workload not in cut:
-                continue
-            seconds, before = measured.seconds.get(workload, 0.0), self.seconds.get(workload, 0.0)
-            is_hanging = seconds > HANG_FACTOR * before + HANG_SECONDS
-            is_first = workload in measured.seconds and self.done[workload] == 0
-            if (is_first or is_hanging) and workload not in self.failed_workloads:
-                usual = "" if is_first else f" (earlier pairs took {digits(before, 3)} s)"
-                detail = f"{failure.detail}, after {digits(seconds, 3)} s{usual}: raise the budget"
-                self.failures.append(replace(failure, detail=detail))
+        self.failures += cut_off_failures(
+            [each for each in measured.failures if each.workload in cut - self.failed_workloads],
+            measured.seconds,
+            earlier_seconds={name: self.seconds[name] for name in cut if self.done[name]},
+        )
         return replace(measured.without(cut), failures=tuple(other_failures))
 
     def _take(self, saved: SavedPair) -> None:

@@ -55,10 +55,12 @@ class Admission:
         least_pair_s: float,
         seconds_left: float,
         first: Sequence[str] = (),
+        last: Collection[str] = (),
     ) -> Self:
         """Admit all workloads, or a first wave if there is hardly time for all of them.
 
-        The workloads of `first` then begin before the others, in their order.
+        The workloads of `first` then begin before the others, in their order, and those of `last`
+        after them.
         """
         admission = cls(fewest=fewest, waiting=tuple(workloads))
         if has_time_for(
@@ -68,7 +70,8 @@ class Admission:
             return admission
         admission.first = frozenset(first)
         admission.others_s = (1 - FIRST_SHARE) * seconds_left
-        admission.waiting = tuple(dict.fromkeys((*first, *workloads)))
+        ordered = sorted(workloads, key=lambda name: name in last)
+        admission.waiting = tuple(dict.fromkeys((*first, *ordered)))
         admission.admit(admission.waiting[: min(WAVE, len(first) or WAVE)])
         return admission
 

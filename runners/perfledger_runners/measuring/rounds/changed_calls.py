@@ -15,16 +15,19 @@ from itertools import takewhile
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import WorkloadSpec
+from perfledger.records import FailureReason, WorkloadSpec
 from perfledger_runners.checkouts.changed_lines import changed_places
 from perfledger_runners.children.child_process import run_request
 from perfledger_runners.children.harness import Harness
-from perfledger_runners.children.protocol_parser import CalledMessage
+from perfledger_runners.children.limit_watch import TOOK_SHARE
+from perfledger_runners.children.protocol_parser import CalledMessage, FailedMessage
 
 # Share of the remaining budget: it decides an order only, and the pairs need the time.
 CALLS_SHARE = 0.1
 # Seconds for one set-up and step. A call is recorded in microseconds, so a step may take longer.
 MAX_CALLS_SECONDS = 20.0
+# Share of the rest of the time for calls: a slow workload leaves time to ask others.
+WORKLOAD_SHARE = 0.15
 PYTHON = ".py"
 
 Lines = tuple[int, int]  # first and last line of a function, from 1
@@ -35,7 +38,8 @@ class ChangedCalls:
     """The `callers` of changed functions among workloads, in the order in which they begin.
 
     `files` have these functions. Of workloads that are not in `answers` nothing is known; those in
-    `probable` are other parameters of what calls such a function.
+    `probable` are other parameters of what calls such a function. The `slow` ones did not answer in
+    their time: they begin last, as each would take the time of many others.
     """
 
     files: tuple[str, ...] = ()
@@ -43,6 +47,7 @@ class ChangedCalls:
     answers: frozenset[str] = field(default_factory=frozenset[str])
     callers: tuple[str, ...] = ()
     probable: tuple[str, ...] = ()
+    slow: frozenset[str] = field(default_factory=frozenset[str])
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -74,24 +79,33 @@ def find_changed_calls(
     hasty = replace(
         harness,
         limits=replace(
-            limits, workload_s=min(limits.workload_s, MAX_CALLS_SECONDS), own_workload_s={}
+            limits,
+            workload_s=min(limits.workload_s, MAX_CALLS_SECONDS),
+            own_workload_s={},
+            workload_share=WORKLOAD_SHARE,
         ),
         ends_at=ends_at if math.isfinite(ends_at) else math.inf,
     )
     calling = replace(
         request, command=Command.CALLS, workloads=names, functions=functions, is_interleaved=False
     )
-    numbers = {
-        message.workload: message.functions
-        for message in run_request(hasty, calling)
-        if isinstance(message, CalledMessage)
-    }
+    numbers: dict[str, int] = {}
+    slow: set[str] = set()
+    for message in run_request(hasty, calling):
+        match message:
+            case CalledMessage():
+                numbers[message.workload] = message.functions
+            case FailedMessage() if _is_slow(message):
+                slow.add(message.workload)
+            case _:
+                pass
     callers = [spec for spec in workloads if numbers.get(spec.id)]
     functions_of_callers = {(spec.module, spec.function) for spec in callers}
     probable = [
         spec
         for spec in workloads
-        if spec.id not in numbers and (spec.module, spec.function) in functions_of_callers
+        if spec.id not in (numbers.keys() | slow)
+        and (spec.module, spec.function) in functions_of_callers
     ]
     return ChangedCalls(
         files=tuple(functions),
@@ -99,6 +113,7 @@ def find_changed_calls(
         answers=frozenset(numbers),
         callers=_functions_in_turn(callers),
         probable=_functions_in_turn(probable),
+        slow=frozenset(slow),
     )
 
 
@@ -116,6 +131,11 @@ def changed_functions(
         if path.endswith(PYTHON)
     }
     return {path: lines for path, lines in functions.items() if lines}
+
+
+def _is_slow(message: FailedMessage) -> bool:
+    """Return whether a workload took its time, and not only what was left of all."""
+    return message.reason is FailureReason.HUNG or message.detail.startswith(TOOK_SHARE)
 
 
 def _functions_at(file: Path, places: Sequence[range]) -> Iterator[Lines]:

@@ -1,11 +1,20 @@
 """Says why workloads were not measured or settled: the budget was short, or both sides skip."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfledger.records import Failure, FailureReason, Side
-from perfledger.rounding import integer, typed
+from perfledger.rounding import digits, integer, typed
+from perfledger_runners.children.limit_watch import TOOK_SHARE
 from perfledger_runners.measuring.rounds.admission import Admission
+
+# How much longer than its last pair, as a factor and in seconds, a workload hangs. At the end of
+# the budget others are cut off: a busy machine makes pairs uneven.
+HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
+# Share of the rest of the budget for each side of a workload's first pair. A test needs several
+# pairs, so one that takes longer cannot be settled, and without a limit it takes the time of all
+# others. The first pair may be the longest, as it fills caches of compilers.
+FIRST_PAIR_SHARE, FIRST_PAIR_SHARE_ALONE = 0.25, 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +45,36 @@ def unreached_failures(
                 why=FailureReason.BUDGET,
                 detail=spent if workload in admission.admitted else not_admitted,
             )
+
+
+def cut_off_failures(
+    failures: Iterable[Failure],
+    seconds: Mapping[str, float],
+    *,
+    earlier_seconds: Mapping[str, float],
+) -> Iterator[Failure]:
+    """Yield the failures of workloads that have none by their own, of those that the budget ended.
+
+    `seconds` are those of this pair, and `earlier_seconds` of the last one of workloads with pairs.
+    A side that took its share of the rest has failed. At the end of the budget, the first side has
+    that was running, if the workload has no other pair or took far longer than before: it hangs.
+    The other one had no time.
+    """
+    ended: set[str] = set()
+    for failure in failures:
+        workload = failure.workload
+        if failure.detail.startswith(TOOK_SHARE):
+            ended.add(workload)
+            yield replace(failure, detail=f"{failure.detail}: raise the budget")
+            continue
+        if workload in ended or workload not in seconds:
+            continue
+        pair_s, earlier_s = seconds[workload], earlier_seconds.get(workload)
+        if earlier_s is None or pair_s > HANG_FACTOR * earlier_s + HANG_SECONDS:
+            ended.add(workload)
+            usual = "" if earlier_s is None else f" (earlier pairs took {digits(earlier_s, 3)} s)"
+            detail = f"{failure.detail}, after {digits(pair_s, 3)} s{usual}: raise the budget"
+            yield replace(failure, detail=detail)
 
 
 def skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:

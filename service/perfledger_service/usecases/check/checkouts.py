@@ -2,13 +2,14 @@
 
 import os
 import secrets
+import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import time
 from typing import Protocol, Self
 
+from perfledger.measuring.core_use import queued_s
 from perfledger.protocol import ChildRequest
 from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger.rounding import minutes
@@ -50,6 +51,12 @@ from perfledger_service.usecases.check.side_code import (
     needs_build,
     pair_code,
 )
+
+# Seconds that a check needs after its last pair, and those of work among them. It reads the machine
+# again, judges, explains, removes the checkouts, and writes the report.
+CLOSING_S, CLOSING_WORK_S = 2.5, 1.5
+# Share of the budget that they may take of it: with less, the report comes after its end.
+MAX_CLOSING_SHARE = 0.2
 
 
 class CheckProgress(MeasuringProgress, Protocol):
@@ -101,9 +108,13 @@ class CheckSite:
         requests = {side: replace(self.requests[side], files=files[side]) for side in Side}
         return replace(self, code=replace(self.code, requests=requests))
 
-    def ending_at(self, ends_at: float) -> Self:
-        """Return the site with this end of the budget, on the harness's clock."""
-        return replace(self, harness=replace(self.harness, ends_at=ends_at))
+    def within(self, budget_s: float, *, began: float) -> Self:
+        """Return the site whose children end early enough for all that follows to end in a budget.
+
+        It `began` at this time of the harness's clock.
+        """
+        closing_s = closing_seconds(budget_s, ran_s=time.thread_time(), queued_s=queued_s())
+        return replace(self, harness=replace(self.harness, ends_at=began + budget_s - closing_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +129,7 @@ class CheckoutFolder:
     side_commits: tuple[str, ...]  # base and head as they are checked out
     folder: Path
     progress: CheckProgress
-    began: float = field(default_factory=time)  # by the clock of the environments' cache
+    began: float = field(default_factory=time.time)  # by the clock of the environments' cache
 
     @contextmanager
     def check_out(
@@ -238,6 +249,16 @@ class CheckoutFolder:
             ),
             notes=tuple(dict.fromkeys((*base.notes, *head.notes))),
         )
+
+
+def closing_seconds(budget_s: float, *, ran_s: float, queued_s: float) -> float:
+    """Return the seconds of the budget that are kept for what follows the last pair.
+
+    Other programs make the check's own work wait for a core, as they did so far: it ran for `ran_s`
+    and was `queued_s` in a run queue, NaN if that is unknown.
+    """
+    waits = queued_s / ran_s if ran_s > 0 and queued_s >= 0 else 0.0
+    return min(CLOSING_S + waits * CLOSING_WORK_S, MAX_CLOSING_SHARE * budget_s)
 
 
 @contextmanager

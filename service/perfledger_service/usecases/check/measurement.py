@@ -111,12 +111,13 @@ def measure_change(
 ) -> Bundle:
     """Measure and profile both checkouts, taking turns with other checks; return the observations.
 
-    The budget starts here; what still runs at its end is stopped. Pairs are saved in `journal`, and
-    those of an interrupted check are taken from it. Raises UsageError without a workload or price.
+    The budget starts here; what still runs shortly before its end is stopped. Pairs are saved in
+    `journal`, and those of an interrupted check are taken from it. Raises UsageError without a
+    workload or price.
     """
     settings, overlay = site.configuration.settings, site.configuration.overlay
     began = site.harness.clock() - (journal.spent_s if journal else 0.0)
-    site = site.ending_at(began + settings.budget)
+    site = site.within(settings.budget, began=began)
     progress.stage("finding workloads")
     site, watch, base, head = _discover(site, request.choice)
     workload_plan = plan_workloads(base, head, choice=request.choice, configured=settings.own_grids)
@@ -133,7 +134,7 @@ def measure_change(
         number=journal.resumed.machine.cores if journal and journal.resumed else None,
     )
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
-    site = site.ending_at(began + allowance.seconds).for_workloads(workload_plan.to_measure)
+    site = site.within(allowance.seconds, began=began).for_workloads(workload_plan.to_measure)
     progress.stage("comparing the code of both sides")
     workload_plan = without_same_code(
         workload_plan, site, watch, (base, head), device=machine.device, journal=journal

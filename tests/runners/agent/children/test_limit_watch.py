@@ -308,3 +308,42 @@ def test_steps_that_compile_again_are_named_where_time_runs_out(harness, clock, 
     watch.hear(started())  # the next one has not compiled
     clock.now = 200.3
     assert "compil" not in str(watch.trouble())
+
+
+@pytest.mark.parametrize(
+    ("share", "now", "is_over"), [(0.4, 80.0, False), (0.4, 81.0, True), (1.0, 81.0, False)]
+)
+def test_a_workload_takes_no_more_than_its_share_of_the_rest_of_the_budget(
+    harness, clock, share, now, is_over
+):
+    limits = replace(harness.limits, workload_s=1000.0, workload_share=share)
+    clock.now = 10.0
+    watch = LimitWatch(child(), replace(harness, limits=limits, ends_at=160.0))
+    watch.hear(started())
+    watch.hear(SamplingMessage(version=2, workload="m:f"))
+    clock.now += 10.0
+    watch.wait(10.0)  # the other side's turn
+    clock.now += now - 20.0
+
+    assert (watch.trouble() is not None) == is_over
+    assert not is_over or watch.trouble() == (
+        FailureReason.BUDGET,
+        "it was not done after 60 s, 40 % of what was left of the budget, while being measured",
+    )
+
+
+def test_an_import_takes_no_more_than_its_share_of_the_rest_of_the_budget(harness, clock):
+    limits = replace(harness.limits, startup_s=1000.0, startup_share=0.3)
+    watch = LimitWatch(child(), replace(harness, limits=limits, ends_at=100.0))
+    clock.now = 20.0
+    watch.hear(ImportingMessage(version=2, path="w.py"))
+    clock.now = 44.0
+
+    assert watch.trouble() is None
+
+    clock.now = 44.1
+
+    assert watch.trouble() == (
+        FailureReason.BUDGET,
+        "it was not done after 24 s, 30 % of what was left of the budget, while importing w.py",
+    )

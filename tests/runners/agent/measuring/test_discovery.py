@@ -1,13 +1,20 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from perfledger.package_code import SourcePackage
 from perfledger.protocol import Command
-from perfledger.records import FailureReason, Framework
+from perfledger.records import FailureReason, Framework, Side
 from perfledger_runners.children.harness import prepare_harness
+from perfledger_runners.children.limit_watch import TOOK_SHARE
 from perfledger_runners.children.protocol_parser import failed_message
-from perfledger_runners.measuring.discovery import discover
+from perfledger_runners.measuring.discovery import (
+    Discovery,
+    UnreadablePath,
+    discover,
+    list_both_sides,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -232,3 +239,19 @@ def test_a_file_that_cannot_be_listed_in_a_fork_is_listed_in_its_own_child(disco
     assert sorted(discovery.files) == [f"benchmarks.{name}:one" for name in "abc"]
     assert discovery.facts is not None
     assert "torch" in discovery.facts.frameworks
+
+
+@pytest.mark.parametrize(("detail", "tries"), [(f"{TOOK_SHARE} 9 s", 1), ("AttributeError", 2)])
+def test_a_side_whose_import_took_its_share_of_the_budget_is_not_listed_again(
+    harness, detail, tries
+):
+    broken = UnreadablePath(path="w.py", reason=FailureReason.BUDGET, detail=detail)
+    listed: list[Side] = []
+
+    def task(_harness, side):
+        listed.append(side)
+        return Discovery(broken=(broken,) if side is Side.BASE else ())
+
+    list_both_sides(harness, task, is_at_once=True)
+
+    assert Counter(listed) == {Side.BASE: tries, Side.HEAD: 1}

@@ -1,5 +1,6 @@
 """Checkouts of both revisions, side by side, for as long as a check takes."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,13 @@ from perfledger.records import Side
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.measuring.rounds.progress import NoProgress
-from perfledger_service.usecases.check.checkouts import check_out_revisions
+from perfledger_service.usecases.check.checkouts import (
+    CLOSING_S,
+    CLOSING_WORK_S,
+    MAX_CLOSING_SHARE,
+    check_out_revisions,
+    closing_seconds,
+)
 from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
@@ -124,3 +131,28 @@ def test_an_environment_that_head_commits_is_refused(repository):
         check_out_revisions(repository, sides, configuration, NoStages()),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("ran_s", "queued_s", "seconds"),
+    [
+        (2.0, 0.0, CLOSING_S),
+        (2.0, math.nan, CLOSING_S),  # not known here
+        (0.0, 1.0, CLOSING_S),
+        (2.0, 10.0, CLOSING_S + 5 * CLOSING_WORK_S),  # six times as long as on a quiet machine
+        (2.0, 2000.0, MAX_CLOSING_SHARE * 100.0),
+    ],
+)
+def test_what_follows_the_last_pair_has_time_in_the_budget(ran_s, queued_s, seconds):
+    assert closing_seconds(100.0, ran_s=ran_s, queued_s=queued_s) == pytest.approx(seconds)
+
+
+def test_children_end_before_the_budget_does(repository):
+    sides = resolve_revisions(repository, base="", head="")
+    configuration = configuration_of(repository, sides, flags={})
+
+    with check_out_revisions(repository, sides, configuration, NoStages()) as site:
+        assert site.harness.ends_at == math.inf
+        within = site.within(100.0, began=50.0)
+
+    assert 150.0 - MAX_CLOSING_SHARE * 100.0 <= within.harness.ends_at <= 150.0 - CLOSING_S

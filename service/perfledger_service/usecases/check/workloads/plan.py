@@ -256,7 +256,7 @@ def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
 def _import_detail(file: UnreadablePath) -> str:
     if file.reason in {FailureReason.BUDGET, *OF_ENVIRONMENTS}:  # no file is the cause
         return file.detail
-    what = "the suite" if file.path == "." else _cut(file.path)
+    what = "the suite" if file.path == "." else f"`{_cut(file.path)}`"
     return f"{what} cannot be imported: {file.detail}"
 
 

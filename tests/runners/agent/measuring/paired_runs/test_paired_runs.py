@@ -254,9 +254,9 @@ def test_a_hang_ends_with_its_time_and_the_rest_is_measured(harness, hang, sides
         budget_s=600,
     )
 
-    assert [(each.workload, each.why) for each in measured.failures] == [
-        ("benchmarks.w:a", FailureReason.HUNG)
-    ]
+    assert {(each.workload, each.side, each.why) for each in measured.failures} == {
+        ("benchmarks.w:a", side, FailureReason.HUNG) for side in Side
+    }
     assert [run.workload for run in measured.runs] == ["benchmarks.w:b"] * 2
     assert replace(measured.failures[0], log_tail="").detail.startswith(
         "it did not end within 1,800 s"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.records import FailureReason, WorkloadSpec
+from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from tests.suite.without_kernels import WithoutKernels
 
@@ -104,3 +104,29 @@ def test_a_workload_that_hangs_after_its_first_pair_is_not_taken_for_one_cut_off
     assert (failure.workload, failure.why) == (A.id, FailureReason.BUDGET)
     assert "(earlier pairs took " in failure.detail
     assert len(measured.runs) == 2
+
+
+@pytest.mark.slow(ci_only=True)
+def test_a_workload_that_hangs_on_both_sides_says_both_and_leaves_time_for_others(
+    harness, hang, sides
+):
+    text = f"{hang}@perfledger.workload()\ndef c():\n    return hang\n{TWO}"
+    budget_s = 100 * harness.limits.workload_s
+    limits = replace(harness.limits, workload_s=budget_s)
+
+    measured = measure_pairs(
+        replace(harness, limits=limits, ends_at=harness.clock() + budget_s),
+        sides(text),
+        [C, A, B],
+        More(),
+        seed=1,
+        max_pairs=1,
+        budget_s=budget_s,
+        clock=harness.clock,
+    )
+
+    assert {(each.workload, each.side, each.why) for each in measured.failures} == {
+        (C.id, side, FailureReason.BUDGET) for side in Side
+    }
+    assert all("25 % of what was left of the budget" in each.detail for each in measured.failures)
+    assert Counter(run.workload for run in measured.runs) == {A.id: 2, B.id: 2}

@@ -162,3 +162,17 @@ def test_if_all_begin_at_once_none_is_first():
     admission = begun(seconds_left=10_000.0, first=CALLERS)
 
     assert (admission.first, admission.waiting) == (frozenset(), ())
+
+
+def test_slow_workloads_begin_after_all_others_unless_they_call_what_changed():
+    admission = Admission.begin(
+        MANY,
+        fewest=FEWEST,
+        least_pair_s=1.5,
+        seconds_left=60.0,
+        first=MANY[2:3],
+        last=frozenset(MANY[:3]),
+    )
+
+    assert admission.admitted == {MANY[2]}
+    assert admission.waiting == (*MANY[3:], *MANY[:2])

@@ -157,3 +157,18 @@ def test_without_changed_functions_no_child_is_started(harness, request_for, tmp
     assert find_changed_calls(harness, request, SPECS, {}) is NO_CALLS
     several = tuple(replace(each, devices=2) for each in SPECS)
     assert find_changed_calls(harness, request, several, CHANGED) is NO_CALLS
+
+
+@pytest.mark.slow(ci_only=True)
+def test_workloads_that_do_not_answer_in_their_time_are_slow(
+    harness, hang, request_for, write_benchmarks, tmp_path
+):
+    text = hang + WORK.replace('    raise KeyError("weights")', "    return hang")
+    request = request_for(write_benchmarks(tmp_path, w=text))
+    shift = hang.count("\n")
+    changed = dict.fromkeys(CHANGED, ((5 + shift, 6 + shift),))
+
+    calls = find_changed_calls(harness, request, SPECS, changed)
+
+    assert calls.slow == {"benchmarks.w:fails"}
+    assert calls.callers == ("benchmarks.w:calls[size=1]", "benchmarks.w:calls[size=2]")

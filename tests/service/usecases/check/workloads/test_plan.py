@@ -222,7 +222,7 @@ def test_a_broken_package_breaks_its_modules_and_no_others():
 
     assert planned.to_measure == (other,)
     assert [failure.workload for failure in planned.failures] == [A.id, B.id]
-    assert all("__init__.py cannot be imported" in failure.detail for failure in planned.failures)
+    assert all("__init__.py` cannot be imported" in failure.detail for failure in planned.failures)
 
 
 def test_a_file_breaks_the_module_of_its_name_and_none_that_only_ends_so():
@@ -301,7 +301,7 @@ def test_a_benchmark_that_only_head_leaves_out_is_a_failure():
 @pytest.mark.parametrize(
     ("path", "reason", "detail"),
     [
-        ("bench/a.py", FailureReason.RAISED, "bench/a.py cannot be imported: why"),
+        ("bench/a.py", FailureReason.RAISED, "`bench/a.py` cannot be imported: why"),
         (".", FailureReason.KILLED, "the suite cannot be imported: why"),
         (".", FailureReason.BUDGET, "why"),
     ],
