@@ -7,12 +7,16 @@ like a module of the standard library or of perfledger is only seen by the user'
 import linecache
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from perfledger.measuring.rank_end import largest_end_cost
 from perfledger.measuring.rank_link import (
     ExchangeKind,
+    RankError,
     RankLink,
     connect_to_agent,
     join_ranks,
@@ -66,7 +70,9 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
         end.finish(channel.send)
     else:  # a rank that ends before the others looks as if it had died
         link.exchange(ExchangeKind.BARRIER)
-    channel.close()
+        end.finish(partial(_send_as_rank, channel, link), largest=partial(largest_end_cost, link))
+    with suppress(OSError):  # an exit function may have closed every descriptor
+        channel.close()
     return 0
 
 
@@ -80,6 +86,15 @@ def _join_launch(
     link = join_ranks(folder, place)
     set_rank_variables(environment, link)
     return channel, link
+
+
+def _send_as_rank(
+    channel: MessageChannel, link: RankLink, event: MessageType, fields: Mapping[str, object]
+) -> None:
+    """Send a message, and return when the first rank has sent it: before that, no rank may end."""
+    channel.send(event, fields)
+    with suppress(RankError, OSError):
+        link.exchange(ExchangeKind.BARRIER)
 
 
 def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:

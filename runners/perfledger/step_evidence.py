@@ -9,6 +9,8 @@ Answer = Mapping[str, str | int | float | bool]
 MAX_ANSWERS = 100  # entries of a check's answer, a fingerprint of the result
 # A benchmark may set it itself: asv's `number`, pytest-benchmark's `iterations`.
 MAX_STEPS_PER_READING = 10**9
+# Threads and processes per step that have not ended. A pool does not grow with its steps.
+MIN_TASKS = 0.1
 
 
 class ResultState(StrEnum):
@@ -26,12 +28,15 @@ class EndCost:
     """The CPU time of a process after its last step, in seconds, and how often its step ran.
 
     Teardowns, exit functions and finalizers count, of all set-ups. `tasks` are the other threads
-    and the processes that were still there at the end.
+    and the processes that were still there at the end. `asleep_s` are the seconds in which its
+    thread neither computed nor waited for a core; 0 if unknown. Of several ranks, each figure is
+    the largest one.
     """
 
     steps: int
     cpu_s: float
     tasks: int = 0
+    asleep_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,22 @@ from perfledger.metrics import STEP_TIME
 from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import digits, percentage
-from perfledger.step_evidence import Answer, ResultState
+from perfledger.step_evidence import ResultState
 from perfledger.step_work import BYTES, FLOPS, NOT_COUNTED, Count, StepWork
-from perfledger_baselines.judging.leftover_work import (
-    Pairs,
+from perfledger_baselines.judging.gain_doubts.check_answers import (
+    agrees,
+    differing_paths,
+    unsteady_answers,
+)
+from perfledger_baselines.judging.gain_doubts.end_of_process import end_cost_doubt
+from perfledger_baselines.judging.gain_doubts.leftover_work import leftover_doubt, unawaited_work
+from perfledger_baselines.judging.gain_doubts.mean_steps import MEAN_DOUBT, least_doubtful_gain
+from perfledger_baselines.judging.gain_doubts.undone_steps import (
     clock_doubt,
-    end_cost_doubt,
-    leftover_doubt,
-    unawaited_work,
     undone_doubt,
     undone_on_both_sides,
 )
+from perfledger_baselines.judging.gain_doubts.workload_pairs import Pairs, pairs_of_workloads
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 # Share of base's counted work: algorithms save factors, but rarely ten at once.
@@ -98,12 +103,6 @@ class WorkDoubts:
         return failures
 
 
-def pairs_of_workloads(bundle: Bundle) -> Mapping[str, Pairs]:
-    """Return the runs by workload, pair and side; workloads without a base have no pairs."""
-    excluded = {*bundle.skipped, *bundle.new_workloads}
-    return {name: pairs for name, pairs in bundle.runs_by_pair().items() if name not in excluded}
-
-
 def work_doubts(bundle: Bundle) -> WorkDoubts:
     """Return what is doubtful about the work of a bundle's heads, however fast they are."""
     pairs = {
@@ -115,7 +114,10 @@ def work_doubts(bundle: Bundle) -> WorkDoubts:
     return WorkDoubts(
         failures=tuple(failure for failure in failures if failure is not None),
         gains={
-            workload: tuple(_gain_doubts(bundle, workload, its_pairs))
+            workload: (
+                *_gain_doubts(bundle, workload, its_pairs),
+                _mean_doubt(bundle, workload, its_pairs, workloads=len(pairs)),
+            )
             for workload, its_pairs in pairs.items()
         },
         advice=_remedy(bundle),
@@ -129,7 +131,7 @@ def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDo
     """
     if reason := undone_doubt(pairs) or undone_on_both_sides(pairs):
         yield GainDoubt(reason)
-    if _agrees(pairs):
+    if agrees(pairs):
         return
     if reason := leftover_doubt(pairs) or end_cost_doubt(pairs) or clock_doubt(pairs):
         yield GainDoubt(reason)
@@ -143,6 +145,15 @@ def _gain_doubts(bundle: Bundle, workload: str, pairs: Pairs) -> Iterator[GainDo
         reason := _unexamined_part(pairs)
     ):
         yield GainDoubt(reason, LARGE_GAIN)
+
+
+def _mean_doubt(bundle: Bundle, workload: str, pairs: Pairs, *, workloads: int) -> GainDoubt:
+    """Return the doubt about a gain beyond the margin that only a typical step has.
+
+    No check settles it: the first result is right, whichever step did the work.
+    """
+    margin = bundle.plan.margins.get(workload, bundle.plan.margin)
+    return GainDoubt(MEAN_DOUBT, max(margin, least_doubtful_gain(pairs, workloads=workloads)))
 
 
 def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
@@ -159,7 +170,7 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
         faster = f"{name} is {percentage(gain)} faster"
         if gain > HUGE_GAIN:
             warnings.append(f"{faster}: check that its result is still right")
-        elif not (_is_accepted(bundle, name) or _agrees(pairs.get(name, {}))):
+        elif not (_is_accepted(bundle, name) or agrees(pairs.get(name, {}))):
             doubt = _less_work(bundle, name, gain)
             if lost := _lost_numbers(pairs.get(name, {})):
                 doubt = doubt or f"{lost}: check that it still does all that base's does"
@@ -228,13 +239,13 @@ def _is_accepted(bundle: Bundle, workload: str) -> bool:
 
 
 def _failure_of(bundle: Bundle, workload: str, pairs: Pairs) -> Failure | None:
-    if paths := _differing_paths(pairs):
+    if paths := differing_paths(pairs):
         named = ", ".join(path or "its value" for path in paths[:MAX_PATHS])
         detail = f"the workload's check disagrees between base and head: {named}"
-        detail += _unsteady_answers(pairs, paths)
+        detail += unsteady_answers(pairs, paths)
         why = FailureReason.DIFFERENT
         return Failure(workload=workload, side=Side.HEAD, why=why, detail=detail)
-    doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
+    doubt = "" if agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
     if not doubt:
         return None
     return _unproven_work(workload, doubt, advice=_remedy(bundle))
@@ -253,68 +264,6 @@ def _or_check(bundle: Bundle) -> str:
 def _unproven_work(workload: str, reason: str, *, advice: str) -> Failure:
     detail = f"{DOUBT}: {reason}; {advice}"
     return Failure(workload=workload, side=Side.HEAD, why=FailureReason.UNPROVEN, detail=detail)
-
-
-def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
-    """Return the pairs in which both sides' checks gave an answer."""
-    return [
-        (base, head)
-        for sides in pairs.values()
-        if (base := sides.get(Side.BASE)) is not None
-        and (head := sides.get(Side.HEAD)) is not None
-        and base.evidence.answer
-        and head.evidence.answer
-    ]
-
-
-def _agrees(pairs: Pairs) -> bool:
-    """Return whether the workload's own check gave equal answers in every pair that has them."""
-    return bool(_answers(pairs)) and not _differing_paths(pairs)
-
-
-def _differing_paths(pairs: Pairs) -> list[str]:
-    paths = (
-        path
-        for base, head in _answers(pairs)
-        # The stricter of the two: head may not relax its own check.
-        for path in _differences(
-            base.evidence.answer,
-            head.evidence.answer,
-            tolerance=min(base.evidence.tolerance, head.evidence.tolerance),
-        )
-    )
-    return list(dict.fromkeys(paths))
-
-
-def _unsteady_answers(pairs: Pairs, paths: Iterable[str]) -> str:
-    """Return that base's own answers differ at these paths, as the end of a sentence, or ""."""
-    first, *later = (base.evidence for base, _ in _answers(pairs))
-    differences = (
-        _differences(first.answer, each.answer, tolerance=first.tolerance) for each in later
-    )
-    if not any(set(paths).intersection(own_paths) for own_paths in differences):
-        return ""
-    remedy = "fix its seeds, or give it a check_tolerance"
-    return f"; base's answers differ from process to process, too: {remedy}"
-
-
-def _differences(base: Answer, head: Answer, *, tolerance: float) -> list[str]:
-    paths = dict.fromkeys((*base, *head))
-    return [
-        path
-        for path in paths
-        if path not in base
-        or path not in head
-        or not _is_alike(base[path], head[path], tolerance=tolerance)
-    ]
-
-
-def _is_alike(base: object, head: object, *, tolerance: float) -> bool:
-    if isinstance(base, bool | str) or isinstance(head, bool | str):
-        return type(base) is type(head) and base == head
-    if isinstance(base, int | float) and isinstance(head, int | float):
-        return abs(head - base) <= tolerance * max(abs(base), abs(head))
-    return False
 
 
 def _result_doubt(pairs: Pairs) -> str:

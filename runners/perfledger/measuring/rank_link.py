@@ -43,6 +43,7 @@ class ExchangeKind(IntEnum):
     BARRIER = 1
     TIMES = 2
     FACTS = 3
+    END = 4
 
 
 class RankError(Exception):

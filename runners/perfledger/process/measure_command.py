@@ -118,8 +118,7 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
             }
 
         def end_run(bench: TimedStep, sampled: StepSamples) -> None:
-            # Other ranks end by themselves: what they do is not known.
-            context.end.begin(name if context.link is None else "", steps=bench.calls)
+            context.end.begin(name, steps=bench.calls)
             # The other ranks would have to run their steps too.
             if device is Device.CPU and context.link is None and not bench.is_prepared:
                 results.ends_by_clock = ends_by_clock(bench.step, sampled.steps_s)

@@ -304,7 +304,7 @@ def _check_evidence(evidence: StepEvidence) -> None:
         value = cast("float | None", getattr(evidence, name))
         require(value is None or value >= 0, f"evidence.{name}: negative")
     for cost in filter(None, (evidence.end_cost, evidence.short_end_cost)):
-        is_possible_cost = cost.steps >= 1 and cost.cpu_s >= 0 and cost.tasks >= 0
+        is_possible_cost = cost.steps >= 1 and min(cost.cpu_s, cost.tasks, cost.asleep_s) >= 0
         require(is_possible_cost, "evidence: an impossible end cost")
 
 

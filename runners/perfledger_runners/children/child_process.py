@@ -272,7 +272,7 @@ def _messages_of(
             return
         if is_over and not data:
             break
-        if child.is_launched and (state.is_done or state.has_failed):
+        if child.is_launched and (state.has_failed or (state.is_done and not state.awaits_end)):
             return  # its other ranks may wait for each other forever
         if trouble := _rank_trouble(child, state) or _with_missing(watch.trouble(), child):
             yield from () if state.is_done else (_lost_message(state, *trouble),)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 from perfledger.records import Param
@@ -29,10 +30,11 @@ class EndCostFields(Struct, frozen=True, kw_only=True):
     steps: Annotated[int, Meta(ge=1)]
     cpu_s: Annotated[float, Meta(ge=0, le=MAX_READING)]
     tasks: Annotated[int, Meta(ge=0, le=MAX_TASKS)] = 0
+    asleep_s: Annotated[float, Meta(ge=0, le=MAX_READING)] = 0.0
 
     def end_cost(self) -> EndCost:
         """Return it as a value of the records."""
-        return EndCost(steps=self.steps, cpu_s=self.cpu_s, tasks=self.tasks)
+        return EndCost(**msgspec.structs.asdict(self))
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

@@ -49,11 +49,17 @@ class ProtocolState:
     is_in_windows: bool = False  # whether the current workload has its run
     is_done: bool = False
     has_failed: bool = False  # any workload
+    has_ended: bool = False  # the process of the last workload
 
     @property
     def is_in_workload(self) -> bool:
         """Return whether a workload has started and has no result yet."""
         return self.current != "" and self.current not in self.finished
+
+    @property
+    def awaits_end(self) -> bool:
+        """Return whether the process of a measured workload still runs its exit functions."""
+        return self.command is Command.MEASURE and not self.has_ended
 
     def accept(self, line: bytes) -> AnyMessage:
         """Return the line's message if it is allowed now; raise GarbageError."""
@@ -62,6 +68,7 @@ class ProtocolState:
         if is_late or not self._may_come(message):
             msg = f"the child sent {message.__struct_config__.tag!r} out of order"
             raise GarbageError(msg)
+        self.has_ended |= isinstance(message, EndedMessage)
         match message:
             case StartedMessage():
                 self.current = message.workload

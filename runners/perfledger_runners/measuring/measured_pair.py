@@ -32,7 +32,11 @@ from perfledger_runners.measuring.kernel_windows import RunWindows, read_pair_wi
 from perfledger_runners.measuring.pair_devices import other_device_failures
 from perfledger_runners.measuring.pair_stopwatch import PairStopwatch
 from perfledger_runners.measuring.profile_runs import trace_folder
-from perfledger_runners.measuring.rounds.end_costs import with_end_cost, with_short_end_costs
+from perfledger_runners.measuring.rounds.end_costs import (
+    with_end_cost,
+    with_short_end_costs,
+    with_unheard_ends,
+)
 from perfledger_runners.measuring.rounds.progress import MeasuringProgress
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
@@ -380,6 +384,7 @@ class _PairOfChildren:
         self, failed: Sequence[FailedMessage], ended: ChildExit, place: _Place, process: int
     ) -> None:
         """Record the failures of an exited child, with their own output where possible."""
+        self.runs = with_unheard_ends(self.runs, process)
         log_tail = ended.log_tail
         for message in failed:
             failure = Failure(

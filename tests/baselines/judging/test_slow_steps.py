@@ -2,11 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.records import CoreTimes, Side
 from perfledger_baselines.judging.judge import judge_bundle
-from perfledger_baselines.judging.slow_steps import mean_growths, slow_step_warnings
+from perfledger_baselines.judging.slow_steps import slow_step_warnings
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 
 STEPS = 99  # of a process, and a slow one of head
 NOISE = (1.0, 1.01, 0.99, 1.005, 0.995, 1.002)
@@ -60,22 +58,22 @@ def test_a_workload_has_its_own_margin(checked):
 
 
 def test_faster_steps_do_not_hide_slow_ones(checked):
-    bundle = checked(71.0, typical_s=0.8)
+    bundle = checked(71.0, typical_s=0.97)
 
     (verdict,) = judge_bundle(bundle)
     assert verdict.outcome is Outcome.IMPROVED
     assert len(warnings_of(bundle)) == 1
 
 
-@pytest.mark.parametrize(("slow_s", "is_warning"), [(41.0, True), (11.0, False), (0.6, False)])
+@pytest.mark.parametrize(("slow_s", "is_warning"), [(3.0, True), (1.3, False), (0.96, False)])
 def test_steps_that_do_the_work_of_others_are_no_gain_of_all(checked, slow_s, is_warning):
-    """99 steps of 0.6 s and one of 41 s last as long as 100 of 1 s."""
-    bundle = checked(slow_s, typical_s=0.6)
+    """99 steps of 0.97 s and one of 3 s last nearly as long as 100 of 1 s; the margin is 5 %."""
+    bundle = checked(slow_s, typical_s=0.97)
 
     (verdict,) = judge_bundle(bundle)
     assert verdict.outcome is Outcome.IMPROVED
     words = (
-        "m:f: a typical step is 40 % faster, but the mean of all steps gains less than half of it: "
+        "m:f: a typical step is 3 % faster, but the mean of all steps gains less than half of it: "
         "some steps do the work of others"
     )
     assert warnings_of(bundle) == ((words,) if is_warning else ())
@@ -98,31 +96,3 @@ def test_one_slow_process_is_noise(checked):
     runs = (*slow.runs[:2], *bundle.runs[2:])
 
     assert warnings_of(replace(bundle, runs=runs)) == ()
-
-
-def test_a_wait_for_a_core_is_no_slow_step(checked):
-    waits = CoreTimes(elapsed_s=(1.0, 51.0), queued_s=(0.0, 50.0), helpers_s=(0.0, 0.0))
-    sleeps = CoreTimes(elapsed_s=(1.0, 51.0), queued_s=(0.0, 0.0), helpers_s=(0.0, 0.0))
-    steady = CoreTimes(elapsed_s=(1.0, 1.0), queued_s=(0.0, 0.0), helpers_s=(0.0, 0.0))
-    bundle = checked(51.0, core_times={Side.BASE: steady, Side.HEAD: waits})
-
-    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == (0.0,) * 6
-
-    bundle = checked(51.0, core_times={Side.BASE: steady, Side.HEAD: sleeps})
-
-    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == pytest.approx((0.405,) * 6, abs=1e-3)
-
-
-@pytest.mark.parametrize("unreadable", [None, (float("inf"),), (-1.0,), (0.0,)])
-def test_runs_without_readable_steps_are_left_out(build, unreadable):
-    bundle = build.bundle(
-        {"m:f": {"step_time_p50": [((1.0,), unreadable)], "peak_memory": [(1.0, 1.0)]}}
-    )
-
-    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == ()
-
-
-def test_a_run_without_a_partner_is_left_out(checked):
-    bundle = checked(51.0)
-
-    assert mean_growths(pairs_of_workloads(replace(bundle, runs=bundle.runs[:1]))["m:f"]) == ()

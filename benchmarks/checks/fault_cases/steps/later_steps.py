@@ -116,6 +116,17 @@ LATER_STEPS = (
         "return work(300 if next(count) % 10 == 0 else 90_000)",
         NOT_GREEN,
     ),
+    not_like_the_first(
+        "every 64th step does a third of the others' work",
+        "return work(20_000 if next(count) % 64 else 660_000)",
+        NOT_MEASURED,
+        "some steps do the work of others",
+    ),
+    not_like_the_first(
+        "faster steps, and a report in every 64th",
+        "return work(20_000 if next(count) % 64 else 120_000)",
+        SILENT,
+    ),
     later(
         name="one step in ten that does less, on both sides",
         base={"benchmarks/b.py": CACHING},

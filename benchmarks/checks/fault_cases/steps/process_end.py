@@ -69,6 +69,7 @@ IN_LOOP = replaced(
     "    return step\n",
     "    step.loop = asyncio.new_event_loop()\n    return step\n",
 )
+ENDS_AT_ONCE = "atexit.register(lambda: (finish(), os._exit(0)))"
 TWO = AT_EXIT + AT_EXIT[AT_EXIT.index("@perfledger") :].replace("def steps", "def more_steps")
 COLLECTING = squares(
     before="gc.callbacks.append(lambda phase, facts: finish() if phase == 'stop' else None)"
@@ -171,16 +172,33 @@ PROCESS_END = (
         ),
     ),
     end(
-        name="a third for an exit function that ends the process at once",
+        name="a third for an exit function that ends the process unheard",
         base={"benchmarks/b.py": PLAIN},
         head={
             "benchmarks/b.py": leaving(
-                squares(before="atexit.register(lambda: (finish(), os._exit(0)))"),
+                squares(before="leave = os._exit\natexit.register(lambda: (finish(), leave(0)))"),
                 "late.append(20_000)",
             )
         },
         expected=NOT_MEASURED,
         words="does not report the work at its end",
+    ),
+    fault(
+        "a third for exit functions of both sides that end the process at once",
+        squares(before=ENDS_AT_ONCE),
+        leaving(squares(before=ENDS_AT_ONCE), "late.append(20_000)"),
+    ),
+    end(
+        name="a sleep of half a step for each step, in the exit function",
+        base={"benchmarks/b.py": PLAIN},
+        head={
+            "benchmarks/b.py": leaving(
+                squares(before="atexit.register(lambda: time.sleep(0.001 * len(late)))"),
+                "late.append(1)",
+            ).replace("import asyncio, ", "import asyncio, time, ")
+        },
+        expected=NOT_MEASURED,
+        words="longer after more of them",
     ),
     end(
         name="a third for timers that fire later",
@@ -200,6 +218,18 @@ PROCESS_END = (
         "faster steps, and a report at exit",
         PLAIN,
         replaced(FASTER, "late, stack", f"atexit.register({SLEEP})\nlate, stack"),
+    ),
+    control(
+        "faster steps, and a sleep of half a second at exit",
+        PLAIN,
+        replaced(
+            FASTER, "late, stack", "import time\natexit.register(time.sleep, 0.5)\nlate, stack"
+        ),
+    ),
+    control(
+        "faster steps, and exit functions that end the process at once",
+        squares(before=ENDS_AT_ONCE),
+        replaced(squares(before=ENDS_AT_ONCE), "60_000", "45_000"),
     ),
     control(
         "faster steps, and a teardown that takes long",

@@ -9,11 +9,13 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NoReturn, Self
 
-from perfledger.measuring.core_use import other_threads_s, process_cpu_s
+from perfledger.measuring.core_use import other_threads_s, process_cpu_s, queued_s
 from perfledger.protocol import MessageType
+from perfledger.step_evidence import EndCost
 
 # A thread at its own pace never stops. In this time, steps of .75 s are known to have left a share.
 MAX_WAIT_S = 0.5
@@ -23,6 +25,8 @@ MIN_PAUSES = 2
 OBSTACLE = "its imports have functions or finalizers for the end of a process"
 
 Send = Callable[[MessageType, Mapping[str, object]], object]
+# Returns the largest figures of all ranks, None if one of them is unknown.
+LargestCost = Callable[[EndCost], EndCost | None]
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class ProcessEnd:
     workload: str = ""  # the one that was measured; "" without one
     steps: int = 0  # calls of its step
     _cpu_s: float = 0.0
+    _asleep_s: float = 0.0
     _registered: int = 0  # exit functions of the checkout's code
 
     def watch(self) -> None:
@@ -80,33 +85,56 @@ class ProcessEnd:
             teardowns.close()
 
     @contextmanager
-    def stopwatch(self) -> Generator[None]:
-        """Add the CPU time of what is done inside."""
-        began_s = process_cpu_s()
-        try:
-            yield
-        finally:
-            used_s = process_cpu_s() - began_s
-            # Of a child that ends unnoticed the time is lost, and the sum falls.
-            self._cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
+    def stopwatch(self) -> Generator[Callable[[], None]]:
+        """Add the CPU time of what is done inside, and that in which its thread sleeps.
 
-    def finish(self, send: Send) -> None:
-        """Run the exit functions and the finalizers of a measured process, and send their time."""
+        The function that is yielded does so earlier, if that never ends.
+        """
+        began = _Clocks.read()
+        is_open = True
+
+        def stop() -> None:
+            nonlocal is_open
+            if is_open:
+                cpu_s, asleep_s = began.until(_Clocks.read())
+                self._cpu_s, self._asleep_s = self._cpu_s + cpu_s, self._asleep_s + asleep_s
+            is_open = False
+
+        try:
+            yield stop
+        finally:
+            stop()
+
+    def finish(self, send: Send, *, largest: LargestCost = lambda cost: cost) -> None:
+        """Run the exit functions and the finalizers of a measured process, and send their time.
+
+        `largest` compares it with that of other ranks.
+        """
         if not self.workload:
             return
-        with self.stopwatch():
-            tasks = len(other_threads_s())
+        tasks = len(other_threads_s())
+        with (
+            self.stopwatch() as stop,
+            _before_exit(lambda: (stop(), self._send(send, tasks, largest))),
+        ):
             atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - see `leave`
             for finalizer in [*self._finalizers()]:
                 with suppress(BaseException):  # a boundary, as where Python calls it
                     finalizer()
             if any(map(self._has_own_code, gc.callbacks)):
                 gc.collect()  # as the interpreter does
+        asleep_s = self._asleep_s  # without this process's own wait for others
+        with self.stopwatch():
             _await_others()
-        if math.isfinite(self._cpu_s):
+        self._asleep_s = asleep_s
+        self._send(send, tasks, largest)
+
+    def _send(self, send: Send, tasks: int, largest: LargestCost) -> None:
+        cost = EndCost(steps=self.steps, cpu_s=self._cpu_s, tasks=tasks, asleep_s=self._asleep_s)
+        most = largest(cost)
+        if most is not None and math.isfinite(most.cpu_s):
             with suppress(OSError):  # the user's code may have closed every descriptor
-                cost = {"steps": self.steps, "cpu_s": self._cpu_s, "tasks": tasks}
-                send(MessageType.ENDED, {"workload": self.workload, "end_cost": cost})
+                send(MessageType.ENDED, {"workload": self.workload, "end_cost": asdict(most)})
 
     def _is_own(self, file: str) -> bool:
         return file.startswith(f"{self.root}{os.sep}")
@@ -131,6 +159,51 @@ class ProcessEnd:
             finalizer = getattr(type(each), "__del__", None)
             if finalizer is not None and self._has_own_code(finalizer):
                 yield finalizer.__get__(each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """The clocks of this process and thread, in seconds."""
+
+    wall: float
+    cpu: float
+    queued: float
+
+    @classmethod
+    def read(cls) -> Self:
+        """Return what they show now."""
+        return cls(time.monotonic(), process_cpu_s(), queued_s())
+
+    def until(self, end: Self) -> tuple[float, float]:
+        """Return the CPU time until then, and the time in which this thread slept.
+
+        Where other threads compute meanwhile, it may wait for them: that is no sleep.
+        """
+        used_s, waited_s = end.cpu - self.cpu, end.queued - self.queued
+        # Of a child that ends unnoticed the time is lost, and the sum falls.
+        cpu_s = used_s if math.isnan(used_s) else max(0.0, used_s)
+        asleep_s = end.wall - self.wall - cpu_s - waited_s
+        return cpu_s, 0.0 if math.isnan(asleep_s) else max(0.0, asleep_s)
+
+
+@contextmanager
+def _before_exit(report: Callable[[], object]) -> Generator[None]:
+    """Call a function if this process ends itself inside, by `os._exit`.
+
+    Code that has imported the function itself is not noticed.
+    """
+    leave, process = os._exit, os.getpid()
+
+    def report_and_leave(status: int) -> NoReturn:
+        if os.getpid() == process:  # not a fork of it
+            report()
+        leave(status)
+
+    setattr(os, "_exit", report_and_leave)  # noqa: B010 - a module's function
+    try:
+        yield
+    finally:
+        setattr(os, "_exit", leave)  # noqa: B010
 
 
 def _await_others() -> None:

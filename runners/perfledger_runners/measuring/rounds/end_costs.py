@@ -4,6 +4,7 @@ What a process does after its last step may be of a fixed size, or left by each 
 few steps shows which: only in the second case does it do much less.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
@@ -11,14 +12,15 @@ from statistics import median
 from perfledger.metrics import STEP_TIME
 from perfledger.protocol import MeasuringEffort
 from perfledger.records import Run, Side
-from perfledger.step_evidence import EndCost
+from perfledger.step_evidence import MIN_TASKS, EndCost
 
 # Share of the time of head's steps. The judge doubts heads from 5 % on.
 MIN_MORE = 0.02
 # What unchanged exit functions differ by, in seconds.
 MIN_MORE_S = 0.005
-# Threads and processes per step that have not ended. A pool has a few in all.
-MIN_TASKS = 0.1
+# A sleep at the end may be of any length by chance: up to the next look of a thread at its flag.
+MAX_COMPARISONS = 3
+UNHEARD = "work at the end of the process, which ended before it reported that"
 FEW_STEPS = MeasuringEffort(
     min_steps=1, max_steps=1, min_seconds=0.0, max_seconds=0.0, max_turns=1, max_warmups=3
 )
@@ -27,10 +29,18 @@ FEW_STEPS = MeasuringEffort(
 def names_to_compare(
     run_pairs: Iterable[tuple[Run, Run]], earlier_runs: Iterable[Run]
 ) -> tuple[str, ...]:
-    """Return the workloads of pairs that are to be compared after few steps, once in a check."""
-    done = {run.workload for run in earlier_runs if run.evidence.short_end_cost is not None}
-    pairs = ((base, head) for base, head in run_pairs if base.workload not in done)
-    return tuple(base.workload for base, head in pairs if _may_leave_work(base, head))
+    """Return the workloads of pairs that are to be compared after few steps, once in a check.
+
+    Those whose head only sleeps longer are compared several times.
+    """
+    done = Counter(
+        run.workload
+        for run in earlier_runs
+        if run.side is Side.HEAD and run.evidence.short_end_cost is not None
+    )
+    return tuple(
+        base.workload for base, head in run_pairs if done[base.workload] < _comparisons(base, head)
+    )
 
 
 def with_end_cost(runs: Iterable[Run], workload: str, side: Side, cost: EndCost) -> list[Run]:
@@ -38,6 +48,16 @@ def with_end_cost(runs: Iterable[Run], workload: str, side: Side, cost: EndCost)
     return [
         replace(run, evidence=replace(run.evidence, end_cost=cost))
         if (run.workload, run.side) == (workload, side)
+        else run
+        for run in runs
+    ]
+
+
+def with_unheard_ends(runs: Iterable[Run], process: int) -> list[Run]:
+    """Return runs, of which those of an exited process say whether its end is not known."""
+    return [
+        replace(run, left_out={**run.left_out, UNHEARD: 1})
+        if run.process == process and run.evidence.end_cost is None
         else run
         for run in runs
     ]
@@ -54,14 +74,16 @@ def with_short_end_costs(runs: Iterable[Run], short_runs: Iterable[Run]) -> tupl
     )
 
 
-def _may_leave_work(base: Run, head: Run) -> bool:
-    """Return whether head's process does much more at its end than base's; False if unknown."""
+def _comparisons(base: Run, head: Run) -> int:
+    """Return how often head is to be compared: 0 unless its process does much more at its end."""
     before, after, times = base.evidence.end_cost, head.evidence.end_cost, _step_times(head)
     if before is None or after is None or not times:
-        return False
+        return 0
+    least_s = max(MIN_MORE_S, MIN_MORE * after.steps * median(times))
     has_more_tasks = after.tasks - before.tasks >= MIN_TASKS * after.steps
-    more_s = after.cpu_s - before.cpu_s
-    return has_more_tasks or more_s >= max(MIN_MORE_S, MIN_MORE * after.steps * median(times))
+    if has_more_tasks or after.cpu_s - before.cpu_s >= least_s:
+        return 1
+    return MAX_COMPARISONS if after.asleep_s - before.asleep_s >= least_s else 0
 
 
 def _step_times(run: Run) -> tuple[float, ...]:

@@ -8,14 +8,16 @@ from perfledger.records import Run, Side
 from perfledger.step_evidence import EndCost, StepEvidence
 from perfledger_runners.measuring.rounds.end_costs import (
     FEW_STEPS,
+    UNHEARD,
     names_to_compare,
     with_end_cost,
     with_short_end_costs,
+    with_unheard_ends,
 )
 
 
-def run(side, cpu_s=None, *, steps=100, step_s=0.01, tasks=0):
-    cost = None if cpu_s is None else EndCost(steps=steps, cpu_s=cpu_s, tasks=tasks)
+def run(side, cpu_s=None, *, steps=100, step_s=0.01, **values):
+    cost = None if cpu_s is None else EndCost(steps=steps, cpu_s=cpu_s, **values)
     return Run(
         workload="w",
         side=side,
@@ -49,10 +51,28 @@ def test_a_head_that_does_more_at_its_end_is_compared(base, head, is_compared):
 
 def test_a_workload_is_compared_once():
     base, head = run(Side.BASE, 0.0), run(Side.HEAD, 0.5)
-    (done, _) = with_short_end_costs([base, head], [run(Side.BASE, 0.1, steps=3)])
+    (_, done) = with_short_end_costs([base, head], [run(Side.HEAD, 0.1, steps=3)])
 
     assert done.evidence.short_end_cost == EndCost(steps=3, cpu_s=0.1)
     assert names_to_compare([(base, head)], [done]) == ()
+
+
+def test_a_head_that_sleeps_longer_at_its_end_is_compared_three_times():
+    base, head = run(Side.BASE, 0.1), run(Side.HEAD, 0.1, asleep_s=0.5)
+    (done,) = with_short_end_costs([head], [run(Side.HEAD, 0.1, steps=3)])
+
+    for pairs, is_compared in enumerate((True, True, True, False)):
+        assert names_to_compare([(base, head)], [done] * pairs) == (("w",) if is_compared else ())
+
+
+def test_a_process_that_ends_unheard_is_noted():
+    heard, unheard, other = run(Side.BASE, 0.2), run(Side.HEAD), replace(run(Side.HEAD), process=1)
+
+    assert with_unheard_ends([heard, unheard, other], 0) == [
+        heard,
+        replace(unheard, left_out={UNHEARD: 1}),
+        other,
+    ]
 
 
 def test_few_steps_change_only_what_they_tell():

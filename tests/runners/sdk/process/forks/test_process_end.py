@@ -1,6 +1,9 @@
 """What real children do after their steps: teardowns, exit functions and finalizers."""
 
+import itertools
+import math
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -83,6 +86,24 @@ def test_processes_that_exit_functions_start_are_waited_for(end_cost):
 
 
 @pytest.mark.slow
+def test_an_exit_function_that_ends_the_process_at_once_is_heard(end_cost):
+    leave = "    atexit.register(lambda: (finish(), os._exit(0)))\n"
+    text = workload("late.append(1)", before="import os", set_up=leave)
+
+    cost = end_cost(text, is_forking=False)
+    assert cost["cpu_s"] >= 0.02 * (cost["steps"] - 1)
+
+
+@pytest.mark.slow
+def test_a_sleep_at_the_end_is_counted_apart_from_work(end_cost):
+    text = workload("late.append(1)", set_up="    atexit.register(lambda: time.sleep(0.3))\n")
+
+    cost = end_cost(text, is_forking=False)
+    assert cost["asleep_s"] >= 0.25
+    assert cost["cpu_s"] < 0.25
+
+
+@pytest.mark.slow
 def test_threads_that_do_not_end_are_counted(end_cost):
     timer = "threading.Timer(600, work).start()"
     cost = end_cost(workload(timer, before="import threading"), is_forking=False)
@@ -126,9 +147,12 @@ def test_without_a_measured_workload_nothing_is_run_and_sent(tmp_path):
     ProcessEnd(tmp_path).finish(lambda *_: pytest.fail("nothing was measured"))
 
 
-def script(monkeypatch, cpu_s):
-    """Script the processor's clock, and leave this process its exit functions."""
+def script(monkeypatch, cpu_s, *, wall=lambda: 0.0, queued=lambda: 0.0):
+    """Script the clocks, and leave this process its exit functions."""
     module = "perfledger.process.forks.process_end"
+    clock = SimpleNamespace(monotonic=wall, sleep=lambda _: None)
+    monkeypatch.setattr(f"{module}.time", clock)
+    monkeypatch.setattr(f"{module}.queued_s", queued)
     monkeypatch.setattr(f"{module}.atexit", SimpleNamespace(_run_exitfuncs=int))
     monkeypatch.setattr(f"{module}.process_cpu_s", cpu_s)
     monkeypatch.setattr(f"{module}.other_threads_s", lambda: {1: ThreadTime(0.0, 0.0, "S")})
@@ -146,7 +170,8 @@ def test_a_time_that_is_not_known_is_not_sent(tmp_path, monkeypatch):
 
 
 def test_the_times_of_all_teardowns_are_added(tmp_path, monkeypatch):
-    times = iter((1.0, 1.5, 2.0, 1.75, 3.0, 3.25))  # a child whose time is lost counts as nothing
+    # A child whose time is lost counts as nothing.
+    times = iter((1.0, 1.5, 2.0, 1.75, 3.0, 3.25, 4.0, 4.0))
     script(monkeypatch, lambda: next(times))
     end, sent = ProcessEnd(tmp_path), []
 
@@ -156,5 +181,69 @@ def test_the_times_of_all_teardowns_are_added(tmp_path, monkeypatch):
     end.begin("w", steps=3)
     end.finish(lambda event, fields: sent.append((event, fields)))
 
-    fields = {"workload": "w", "end_cost": {"steps": 3, "cpu_s": 0.75, "tasks": 1}}
-    assert sent == [(MessageType.ENDED, fields)]
+    cost = {"steps": 3, "cpu_s": 0.75, "tasks": 1, "asleep_s": 0.0}
+    assert sent == [(MessageType.ENDED, {"workload": "w", "end_cost": cost})]
+
+
+@pytest.mark.parametrize(("queued_s", "asleep_s"), [(0.25, 0.5), (2.0, 0.0), (math.nan, 0.0)])
+def test_a_thread_that_neither_computes_nor_waits_for_a_core_sleeps(
+    tmp_path, monkeypatch, queued_s, asleep_s
+):
+    """One second passes between two readings, of which the process computes a quarter."""
+    walls, cpus, waits = itertools.count(), itertools.count(step=0.25), itertools.count()
+    script(
+        monkeypatch,
+        lambda: next(cpus),
+        wall=lambda: float(next(walls)),
+        queued=lambda: queued_s * next(waits),
+    )
+    end, sent = ProcessEnd(tmp_path), []
+    end.begin("w", steps=3)
+
+    with end.stopwatch():
+        pass
+    end.finish(lambda _, fields: sent.append(fields["end_cost"]["asleep_s"]))
+
+    assert sent == [2 * asleep_s]  # the wait for other threads is not a part of it
+
+
+def test_a_process_that_ends_itself_is_reported_before_and_its_forks_are_not(tmp_path, monkeypatch):
+    class Left(BaseException):
+        """The process has ended."""
+
+    def leave(_status):
+        raise Left
+
+    script(monkeypatch, itertools.count().__next__)
+    module = "perfledger.process.forks.process_end"
+    process = iter((1, 2, 1))  # of the function, of a fork that ends itself, of the process
+    system = SimpleNamespace(_exit=leave, getpid=lambda: next(process), sep="/")
+    monkeypatch.setattr(f"{module}.os", system)
+    ends = []
+
+    def exit_functions():
+        for _ in range(2):
+            try:
+                system._exit(0)
+            except Left:
+                ends.append(len(sent))
+
+    monkeypatch.setattr(f"{module}.atexit", SimpleNamespace(_run_exitfuncs=exit_functions))
+    end, sent = ProcessEnd(tmp_path), []
+    end.begin("w", steps=3)
+
+    end.finish(lambda event, _: sent.append(event))
+
+    assert ends == [0, 1]
+    assert system._exit is leave
+
+
+def test_the_figures_of_the_largest_rank_are_sent(tmp_path, monkeypatch):
+    script(monkeypatch, lambda: 0.0)
+    end, sent = ProcessEnd(tmp_path), []
+    end.begin("w", steps=3)
+
+    end.finish(lambda _, fields: sent.append(fields), largest=lambda cost: replace(cost, cpu_s=5.0))
+    end.finish(lambda *_: pytest.fail("a rank has ended"), largest=lambda _: None)
+
+    assert [each["end_cost"]["cpu_s"] for each in sent] == [5.0]

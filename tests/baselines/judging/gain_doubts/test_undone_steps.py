@@ -6,9 +6,9 @@ import pytest
 
 from perfledger.records import Side
 from perfledger.step_evidence import StepEvidence
+from perfledger_baselines.judging.gain_doubts.undone_steps import clock_doubt
+from perfledger_baselines.judging.gain_doubts.workload_pairs import pairs_of_workloads
 from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.leftover_work import clock_doubt
-from perfledger_baselines.judging.work_evidence import pairs_of_workloads
 from tests.baselines.judging.work_evidence.example_work import outcome
 
 

@@ -8,14 +8,13 @@ import pytest
 
 from perfledger.records import CoreTimes, Run, Side
 from perfledger.step_evidence import StepEvidence
-from perfledger_baselines.judging.judge import judgement_of
-from perfledger_baselines.judging.leftover_work import (
-    leftover_doubt,
-    unawaited_work,
+from perfledger_baselines.judging.gain_doubts.leftover_work import leftover_doubt, unawaited_work
+from perfledger_baselines.judging.gain_doubts.undone_steps import (
     undone_doubt,
     undone_on_both_sides,
 )
-from perfledger_baselines.judging.work_evidence import pairs_of_workloads
+from perfledger_baselines.judging.gain_doubts.workload_pairs import pairs_of_workloads
+from perfledger_baselines.judging.judge import judgement_of
 from tests.baselines.judging.work_evidence.example_work import outcome
 
 

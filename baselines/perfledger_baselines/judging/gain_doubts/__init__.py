@@ -1,0 +1,1 @@
+"""Signs that head does less in its measured steps than base does."""

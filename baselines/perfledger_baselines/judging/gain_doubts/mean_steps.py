@@ -1,0 +1,87 @@
+"""Compares the mean of all steps with a typical one: some steps may do the work of others."""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from statistics import fmean
+
+import numpy as np
+from scipy.special import stdtrit
+
+from perfledger.records import Run
+from perfledger_baselines.judging.gain_doubts.workload_pairs import (
+    Pairs,
+    complete_pairs,
+    step_times,
+)
+
+# Share of checks without a change: a warning accuses, too.
+MAX_FALSE_WARNINGS = 0.01
+# Two differences are too few to estimate a spread.
+MIN_PAIRS = 3
+# Share of the step time. Of two pairs, both means gain less than half of it by no chance.
+SURE_GAIN = 0.2
+MEAN_DOUBT = (
+    "the mean of all its steps gains less than half of what a typical one does: some steps do the "
+    "work of others; measure what these do together as one step"
+)
+
+
+def least_doubtful_gain(pairs: Pairs, *, workloads: int) -> float:
+    """Return the gain of a typical step above which the mean of all steps surely gained under half.
+
+    Gains are shares of the step time; infinity if no gain is doubtful. The mean is known better
+    with more pairs (`lower_bound`), at a level for all of `workloads`. The first half of the steps
+    does not count: a side may not have settled there. Nor do waits of head's that may be for other
+    programs.
+    """
+    growths = _growths(
+        (_mean_s(base, is_second_half=True), _mean_s(head, is_second_half=True, is_least=True))
+        for base, head in complete_pairs(pairs)
+    )
+    if len(growths) < MIN_PAIRS - 1:
+        return math.inf
+    least = lower_bound(growths, MAX_FALSE_WARNINGS / workloads)
+    if len(growths) >= MIN_PAIRS:
+        return -math.expm1(min(0.0, 2 * least))
+    return max(SURE_GAIN, -math.expm1(min(0.0, 2 * min(growths))))
+
+
+def mean_growths(pairs: Pairs) -> tuple[float, ...]:
+    """Return log(head / base) of the mean time of all steps of each pair, where both are known."""
+    return _growths((_mean_s(base), _mean_s(head)) for base, head in complete_pairs(pairs))
+
+
+def _growths(means: Iterable[tuple[float, float]]) -> tuple[float, ...]:
+    return tuple(math.log(head) - math.log(base) for base, head in means if base > 0 and head > 0)
+
+
+def _mean_s(run: Run, *, is_second_half: bool = False, is_least: bool = False) -> float:
+    """Return the mean of all steps, without any recorded wait for a core; 0 if unreadable.
+
+    The wait is caused by other programs, and hits the sides at random. The least mean is without
+    waits for helpers that waited for a core, too.
+    """
+    times, samples, weights = run.core_times, step_times(run), run.turns or (1,)
+    if len(times.elapsed_s) == len(weights):
+        first = len(weights) // 2 if is_second_half else 0
+        helper_waits_s = times.helper_waits_s if is_least else ()
+        columns = (weights, times.elapsed_s, times.queued_s, helper_waits_s)
+        readings = [*zip_longest(*columns, fillvalue=0.0)][first:]
+        seconds = sum(
+            steps * (wall - queued - helpers) for steps, wall, queued, helpers in readings
+        )
+        mean = seconds / sum(weights[first:])
+    else:
+        first = len(samples) // 2 if is_second_half else 0
+        later = samples[first:]
+        mean = sum(later) / len(later) if later else 0.0  # `fmean` refuses both infinities
+    return mean if math.isfinite(mean) else 0.0
+
+
+def lower_bound(values: Sequence[float], level: float) -> float:
+    """Return the one-sided Student's t bound of the mean; minus infinity for too few values."""
+    if len(values) < MIN_PAIRS:
+        return -math.inf
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return fmean(values) + float(stdtrit(len(values) - 1, level)) * error
