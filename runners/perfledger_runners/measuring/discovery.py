@@ -201,7 +201,8 @@ def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> Unreada
                 listing.refused += paths
             case FailedMessage(reason=reason, detail=detail):
                 path = ", ".join(request.paths) or ALL_WORKLOADS
-                detail += _slow_import_advice(listing, request) if reason in OUT_OF_TIME else ""
+                if reason in OUT_OF_TIME:
+                    detail += _slow_import_advice(listing, request, detail)
                 death = UnreadablePath(path=path, reason=reason, detail=detail)
             case ChildExit() as ended:
                 listing.broken[first:] = [
@@ -213,17 +214,18 @@ def _list(harness: Harness, request: ChildRequest, listing: _Listing) -> Unreada
     return death
 
 
-def _slow_import_advice(listing: _Listing, request: ChildRequest) -> str:
-    """Return which file took longest to import, and what leaves it out."""
+def _slow_import_advice(listing: _Listing, request: ChildRequest, detail: str) -> str:
+    """Return which file took longest to import, unless `detail` says so, and what leaves it out."""
     slowest = max(listing.imports_s, key=listing.imports_s.__getitem__, default="")
     if not slowest:
         return ""
     choice = "-k or --workload" if request.suite is BenchmarkSuite.ASV else "`paths`"
+    advice = f"choose other files with {choice}, or let a set-up do what its import does"
+    name = clean_text(slowest)
+    if detail.endswith(f"importing {name}"):
+        return f": {advice}"
     seconds = digits(listing.imports_s[slowest], 2)
-    return (
-        f"; the slowest import is that of {clean_text(slowest)} ({seconds} s): choose other files "
-        f"with {choice}, or let a set-up do what its import does"
-    )
+    return f"; the slowest import is that of {name} ({seconds} s): {advice}"
 
 
 def _add(message: AnyMessage | ChildContinuation, listing: _Listing, request: ChildRequest) -> None:
