@@ -6,7 +6,7 @@ includes rows of unused commitments, so that its sum is what the hours of the pe
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from perfledger.rounding import digits
@@ -14,6 +14,7 @@ from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_ro
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.price_feeds.rows import known_instances
+from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 
 
@@ -51,6 +52,7 @@ class Bill:
     list_usd: Decimal | None  # None if a row lacks it
     contracted_usd: Decimal | None  # None if a row lacks it
     rows: int
+    gap: tuple[date, date] | None  # first and last day of the longest stretch without usage
 
     @property
     def unused_usd(self) -> Decimal:
@@ -74,11 +76,26 @@ class _Period:
 
     start: datetime | None = None
     end: datetime | None = None
+    days: set[tuple[date, date]] = field(default_factory=set[tuple[date, date]])  # inclusive
 
     def add(self, start: datetime, end: datetime) -> None:
         """Extend the period to one more row."""
         self.start = min(start, self.start or start)
         self.end = max(end, self.end or end)
+        has_length = end > start  # else the row is of its first day
+        last = end - timedelta.resolution if has_length else start
+        self.days.add((start.date(), last.date()))
+
+    @property
+    def longest_gap(self) -> tuple[date, date] | None:
+        """Return the first and last day of the longest stretch without a row, None without one."""
+        gaps: list[tuple[date, date]] = []
+        known_until: date | None = None
+        for first, last in sorted(self.days):
+            if known_until is not None and first - known_until > ONE_DAY:
+                gaps.append((known_until + ONE_DAY, first - ONE_DAY))
+            known_until = max(last, known_until or last)
+        return max(gaps, key=lambda gap: gap[1] - gap[0], default=None)
 
 
 @dataclass(slots=True)
@@ -139,6 +156,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         list_usd=reading.listed,
         contracted_usd=reading.contracted,
         rows=reading.rows,
+        gap=period.longest_gap,
     )
 
 

@@ -49,6 +49,7 @@ from perfledger_cost_models.procurement.plan import (
 )
 from perfledger_cost_models.procurement.purchase_options import purchase_options
 from perfledger_cost_models.projection.validation import ProjectionCheck
+from perfledger_cost_models.review.billed_demand import billed_demand
 from perfledger_cost_models.review.commitment_metrics import commitment_metrics, market_remarks
 from perfledger_cost_models.review.demand_and_spend import (
     allocation_of,
@@ -60,6 +61,7 @@ from perfledger_cost_models.review.demand_and_spend import (
     workload_hours,
 )
 from perfledger_cost_models.review.document import (
+    BilledDemand,
     DemandSection,
     OptionFacts,
     PreviousDecision,
@@ -135,6 +137,7 @@ def build_review(facts: ReviewInputs) -> Review:
     hours = demand_hours(
         plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
     )
+    bill_part = billed_demand(facts.bill, plan.demand, facts.quarter, bill_name=facts.bill_name)
     kind = hours_kind(plan.demand, facts.bill, shares)
     model = _model(figures, hours, kind, holdings)
     stale = _stale(model, facts)
@@ -143,7 +146,7 @@ def build_review(facts: ReviewInputs) -> Review:
         model=model, decision=decision, parameters=parameters, factors=plan.carbon
     )
     options = option_facts(decided)
-    demand = _demand(facts, plan, model)
+    demand = _demand(facts, plan, model, bill_part)
     budget = quarter_budget(
         facts.quarter,
         model,
@@ -266,7 +269,9 @@ def _stale(model: CostModel, facts: ReviewInputs) -> tuple[str, ...]:
     return stale_inputs
 
 
-def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> DemandSection:
+def _demand(
+    facts: ReviewInputs, plan: ProcurementPlan, model: CostModel, bill_part: BilledDemand | None
+) -> DemandSection:
     by_name = {each.name: each for each in model.inputs}
     return DemandSection(
         hours=by_name[HOURS],
@@ -274,6 +279,7 @@ def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> Dem
         teams=team_hours(facts.bill),
         workloads=workload_hours(facts.records, plan.team),
         changes=changes_of(facts.records, facts.sheet, transfers=facts.transfers),
+        bill_part=bill_part,
         forecast=facts.forecast
         or UnknownFigure(
             name="hours and spend of the next months",

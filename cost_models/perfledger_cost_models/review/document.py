@@ -4,6 +4,7 @@ Money is Decimal USD, unrounded unless stated to be in cents. Every figure refer
 line of the model, or to its source. Missing figures are UnknownFigure values.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -83,6 +84,23 @@ class WorkloadHours:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BilledDemand:
+    """The days of a quarter that a bill covers, and its effective USD for all other things."""
+
+    days: Decimal
+    quarter_days: int
+    gap: tuple[date, date] | None  # first and last day of the longest stretch without usage
+    are_hours_billed: bool  # the demand's hours are the bill's
+    accelerators_usd: Mapping[str, Decimal]  # other accelerators, with unused commitments
+    rest_usd: Decimal  # storage, networks, support, tax, ...
+
+    @property
+    def beside_usd(self) -> Decimal:
+        """Return what the bill has besides the reviewed accelerator."""
+        return sum(self.accelerators_usd.values(), self.rest_usd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemandSection:
     """Needed hours, their growth, and the effect of code changes."""
 
@@ -92,6 +110,7 @@ class DemandSection:
     workloads: tuple[WorkloadHours, ...] | UnknownFigure
     changes: tuple[LandedChangePrice, ...] | UnknownFigure
     forecast: Forecasts | UnknownFigure
+    bill_part: BilledDemand | None  # None without a bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Reads the last quarter's review from JSON, and compares it with what happened."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -33,6 +34,9 @@ MAX_BYTES = 32 * 2**20
 MAX_INPUTS = 10_000
 MAX_NUMBER = Decimal(10) ** 15
 
+# Names that count a plan's [[option]] or [[speed]] tables: another order gives them other meanings.
+_NUMBERED = re.compile(r"w\d+_|hours_ratio_\d+")
+
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
 
 
@@ -54,6 +58,8 @@ class _Recommendation(msgspec.Struct, frozen=True):
 class _Input(msgspec.Struct, frozen=True):
     name: Text
     mode: Decimal
+    label: Text = ""
+    words: Text = ""  # the label in version 1
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -82,7 +88,7 @@ class PreviousReview:
     decision: str
     where: str
     expected_quarter: ExpectedQuarter
-    inputs: Mapping[str, Decimal]  # most likely values, by name
+    inputs: Mapping[str, Decimal]  # most likely values, by `input_identity`
 
 
 def read_previous_review(data: bytes, *, before: Quarter) -> PreviousReview:
@@ -112,7 +118,10 @@ def read_previous_review(data: bytes, *, before: Quarter) -> PreviousReview:
         expected_quarter=ExpectedQuarter(
             quarter=expected.quarter, hours=expected.hours, usd=expected.usd
         ),
-        inputs={each.name: each.mode for each in document.inputs},
+        inputs={
+            input_identity(each.name, each.label or each.words): each.mode
+            for each in document.inputs
+        },
     )
 
 
@@ -146,11 +155,20 @@ def previous_decision(
         expected_quarter=last.expected_quarter,
         variance=_variance(last, accelerator, bill, efficiency_hours),
         changed_inputs=tuple(
-            (each.label, last.inputs[each.name], each.mode)
-            for each in inputs
-            if each.name in last.inputs and last.inputs[each.name] != each.mode
+            (each.label, last.inputs[key], each.mode)
+            for key, each in ((input_identity(each.name, each.label), each) for each in inputs)
+            if key in last.inputs and last.inputs[key] != each.mode
         ),
     )
+
+
+def input_identity(name: str, label: str) -> str:
+    """Return what stays the same if the plan's tables are in another order: by label, not number.
+
+    Inputs that all options share keep their names, because their labels may be worded anew.
+    """
+    numbered = _NUMBERED.match(name)
+    return f"{name[numbered.end() :]} {label}" if numbered else name
 
 
 def _variance(

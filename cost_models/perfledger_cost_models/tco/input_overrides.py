@@ -9,12 +9,12 @@ from decimal import Decimal
 from perfledger.rounding import decimals
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.contract import (
-    ExchangeRate,
     OverrideError,
     OwnHardwareInput,
     PriceOverrides,
     PurchaseTax,
 )
+from perfledger_cost_models.prices.exchange_rates import ExchangeRate
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput, HardwareInputSheet

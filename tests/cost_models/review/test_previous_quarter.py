@@ -21,13 +21,14 @@ from tests.cost_models.review.test_plan_against_bill import HELD
 
 # Written before the keys were renamed, from a plan with two options.
 VERSION_1 = Path(__file__).parent / "review_version_1.json"
+TODAY = "today: H100-80GB, aws p5.48xlarge/on_demand"
 LAST = {
     "format": FORMAT,
     "version": VERSION,
     "quarter": "2026Q2",
     "recommendation": {"name": "today", "where": "p5.48xlarge/on_demand"},
     "expected_quarter": {"quarter": "2026Q3", "hours": "700", "usd": "4816"},
-    "inputs": [{"name": "w1_usd_per_hour", "mode": "12.29"}],
+    "inputs": [{"name": "w1_usd_per_hour", "label": TODAY, "mode": "12.29"}],
     "later keys": "are skipped",
 }
 
@@ -68,11 +69,24 @@ def test_a_review_of_version_1_is_read_whole_and_compared(make_review, make_bill
     )
     assert len(old.inputs) == 10
 
-    cheaper = replace(old, inputs=old.inputs | {"w1_usd_per_hour": Decimal(5)})
+    cheaper = replace(old, inputs=old.inputs | {f"usd_per_hour {TODAY}": Decimal(5)})
     review = make_review(WIDE, last=cheaper, bill=make_bill(("a", "70000", "500000")))
     assert review.last.variance.budget_usd == 516_000
     changed = {label: values for label, *values in review.last.changed_inputs}
     assert [Decimal(5), Decimal("6.88")] in changed.values()
+
+
+def test_options_in_another_order_are_compared_with_themselves(make_review):
+    other = "three years: H100-80GB, aws p5.48xlarge/savings_plan/3y_no_upfront"
+    inputs = [
+        {"name": "w1_usd_per_hour", "label": other, "mode": "2.5"},
+        {"name": "w2_usd_per_hour", "label": TODAY, "mode": "6.88"},
+        {"name": "hours_ratio_1", "label": "TPU-v4 hours that replace one", "mode": "9"},
+    ]
+
+    review = make_review(WIDE, last=read(last(inputs=inputs)))
+
+    assert review.last.changed_inputs == ((other, Decimal("2.5"), Decimal("2.972125")),)
 
 
 def test_both_versions_of_a_review_say_the_same():

@@ -97,7 +97,7 @@ def test_an_input_in_another_currency_is_converted(name):
         packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours"
     ).find(name)
 
-    assert (price.low, price.mode, price.high) == (359_600, 369_520, 384_400)
+    assert [price.low, price.mode, price.high] == [359_600, 369_520, 384_400]
     assert (price.unit, price.source) == ("USD", "treasury; ECB")
     assert price.note == "298000 CHF at 1.24 USD of 2026-11-27"
 

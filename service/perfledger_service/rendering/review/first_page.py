@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 from perfledger_cost_models.procurement.cost_model import YEARS
@@ -13,6 +14,10 @@ from perfledger_service.rendering.review.commitment_rows import other_size_sente
 from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd
 
 _MAX_TEXT = 2000
+# A bill may lack a few last days.
+MIN_COVERED_SHARE = Decimal("0.9")
+# From the first to the last day of a week without usage.
+MIN_GAP = timedelta(days=6)
 _LEAST_ROUNDED_USD = 1000  # amounts below it would have cents if they had three digits
 
 
@@ -44,7 +49,15 @@ def first_page(review: Review) -> FirstPage:
         if review.is_change
         else f"Keep today's option: {name}",
         why=" ".join(
-            filter(None, (_why(review), other_size_sentence(review), _not_compared(review)))
+            filter(
+                None,
+                (
+                    _why(review),
+                    other_size_sentence(review),
+                    _short_bill(review),
+                    _not_compared(review),
+                ),
+            )
         ),
         facts=_facts(review),
         no_switch="No single input within its range."
@@ -97,6 +110,7 @@ def _budget_remarks(review: Review) -> Iterator[str]:
             f"Signing makes {whole_usd(budget.due_once_usd)} USD due at once, which the budget "
             "spreads over the term, as the effective cost of a bill does. "
         )
+    yield from _beside_the_budget(review)
     if budget.as_today_usd is None:
         return
     saved = budget.as_today_usd - (review.expected_quarter.usd or Decimal(0))
@@ -112,6 +126,21 @@ def _budget_remarks(review: Review) -> Iterator[str]:
             f"{whole_usd(abs(apart))} USD {'more' if apart > 0 else 'less'} than as today: it "
             "continues past spend, while the budget has the plan's hours at today's prices. "
         )
+
+
+def _beside_the_budget(review: Review) -> Iterator[str]:
+    """Yield what else the bill has, which the budget does not contain."""
+    bill_part = review.demand.bill_part
+    if bill_part is None or not bill_part.beside_usd:
+        return
+    parts = [(clean(name), usd) for name, usd in bill_part.accelerators_usd.items() if usd]
+    parts += [("everything else", bill_part.rest_usd)] if bill_part.rest_usd else []
+    amounts = "; ".join(f"{name}: {whole_usd(usd)}" for name, usd in parts)
+    yield (
+        f"The budget has {clean(review.model.accelerator)} only: the bill has "
+        f"{whole_usd(bill_part.beside_usd)} USD besides in {plain_number(bill_part.days)} days "
+        f"({amounts}). "
+    )
 
 
 def unknown_line(part: UnknownFigure) -> str:
@@ -149,6 +178,26 @@ def _why(review: Review) -> str:
     )
 
 
+def _short_bill(review: Review) -> str:
+    """Return how much of the quarter the demand rests on, if that is not nearly all of it."""
+    bill_part = review.demand.bill_part
+    if bill_part is None or not bill_part.are_hours_billed:
+        return ""
+    sentences: list[str] = []
+    if bill_part.days < MIN_COVERED_SHARE * bill_part.quarter_days:
+        sentences.append(
+            f"The hours needed are those of {plain_number(bill_part.days)} of the "
+            f"{bill_part.quarter_days} days of {review.quarter.name}, which the bill covers."
+        )
+    if bill_part.gap is not None and bill_part.gap[1] - bill_part.gap[0] >= MIN_GAP:
+        first, last = map(number_format.day, bill_part.gap)
+        sentences.append(
+            f"The bill has no usage from {first} to {last}: if a part of the export is missing, "
+            "more hours are needed."
+        )
+    return " ".join(sentences)
+
+
 def _not_compared(review: Review) -> str:
     names = "; ".join(clean(each.name) for each in review.model.unpriced)
     if not names:
@@ -177,7 +226,9 @@ def _facts(review: Review) -> tuple[KeyFigure, ...]:
 
 def _regret_fact(review: Review) -> KeyFigure:
     if not review.decision.regret_mean:
-        return KeyFigure(_forecast_usd(Decimal(0)), "regret: no other option is best in any future")
+        return KeyFigure(
+            _forecast_usd(Decimal(0)), "regret: no other option is best in any simulated future"
+        )
     words = "regret on average of the futures in which another option is best"
     if whole_usd(review.decision.regret_p95) != "0":
         words += f"; {_forecast_usd(review.decision.regret_p95)} or more in 5 % of all futures"

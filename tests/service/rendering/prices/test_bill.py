@@ -26,6 +26,7 @@ def formats_of():
             list_usd=None,
             contracted_usd=None,
             rows=3,
+            gap=None,
         )
         document = bill_document(bill)
         return json_values(document), " ".join(to_markdown(document).split())

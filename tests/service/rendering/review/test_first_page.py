@@ -1,10 +1,10 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.review.document import UnknownFigure
+from perfledger_cost_models.review.document import BilledDemand, UnknownFigure
 from perfledger_service.rendering.review.first_page import (
     first_page,
     outlook_sentence,
@@ -68,7 +68,7 @@ def test_a_choice_that_another_may_beat_says_in_how_many_futures_it_is_best(smal
 @pytest.mark.parametrize(
     ("regrets", "value", "words"),
     [
-        ((0, 0, 0), "0 USD", "regret: no other option is best in any future"),
+        ((0, 0, 0), "0 USD", "regret: no other option is best in any simulated future"),
         ((11.18, 0, 13_975.4), "14,000 USD", AVERAGE),
         ((31.4, 99.6, 628.25), "628 USD", f"{AVERAGE}; 100 USD or more in 5 % of all futures"),
     ],
@@ -169,3 +169,56 @@ def test_options_without_a_known_cost_are_named_beside_the_recommendation(small,
 
     assert first_page(tpus).why.endswith("(section 4 says why): TPUs, as needed.")
     assert "Not compared" not in first_page(small).why
+
+
+BILLED = BilledDemand(
+    days=Decimal(61),
+    quarter_days=92,
+    gap=None,
+    are_hours_billed=True,
+    accelerators_usd={},
+    rest_usd=Decimal(0),
+)
+
+
+def with_bill(review, **values):
+    """Return the review with a bill of a quarter's first 61 days, changed."""
+    demand = replace(review.demand, bill_part=replace(BILLED, **values))
+    return replace(review, demand=demand)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({}, "The hours needed are those of 61 of the 92 days of 2026Q3, which the bill covers."),
+        ({"days": Decimal(83)}, ""),
+        ({"are_hours_billed": False}, ""),
+        (
+            {"days": Decimal(92), "gap": (date(2026, 8, 1), date(2026, 8, 7))},
+            (
+                "The bill has no usage from 2026-08-01 to 2026-08-07: if a part of the export is "
+                "missing, more hours are needed."
+            ),
+        ),
+        ({"days": Decimal(92), "gap": (date(2026, 8, 1), date(2026, 8, 6))}, ""),
+    ],
+)
+def test_a_bill_that_lacks_a_part_of_the_quarter_is_named_on_the_first_page(
+    small, values, sentence
+):
+    reason = first_page(with_bill(small, days=Decimal(92))).why
+
+    assert plain_text(first_page(with_bill(small, **values)).why) == plain_text(
+        f"{reason} {sentence}".strip()
+    )
+
+
+def test_the_budget_names_what_else_the_bill_has(small):
+    usd = {"A100-40GB": Decimal(0), "TPU-v4": Decimal("28284.48")}
+    review = with_bill(small, accelerators_usd=usd, rest_usd=Decimal(1625))
+
+    assert (
+        "The budget has H100-80GB only: the bill has 29,909 USD besides in 61 days (TPU-v4: "
+        "28,284; everything else: 1,625). "
+    ) in plain_text(outlook_sentence(review))
+    assert "besides" not in outlook_sentence(with_bill(small))

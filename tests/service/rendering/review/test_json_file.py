@@ -6,7 +6,12 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.review.measured_changes import ProjectedSpeed
-from perfledger_cost_models.review.previous_quarter import FORMAT, VERSION, read_previous_review
+from perfledger_cost_models.review.previous_quarter import (
+    FORMAT,
+    VERSION,
+    input_identity,
+    read_previous_review,
+)
 from perfledger_service.rendering.review.json_file import review_json
 from tests.service.rendering.example_projection import projection_view
 
@@ -101,7 +106,9 @@ def test_the_next_quarters_review_reads_it(small):
 
     assert (previous.quarter, previous.decision) == (small.quarter, small.choice.option.name)
     assert previous.expected_quarter.usd == small.expected_quarter.usd
-    assert previous.inputs == {each.name: each.mode for each in small.model.inputs}
+    assert previous.inputs == {
+        input_identity(each.name, each.label): each.mode for each in small.model.inputs
+    }
 
 
 @pytest.mark.slow
