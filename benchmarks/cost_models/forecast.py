@@ -18,7 +18,7 @@ KNOWN values tell the next 13 weeks or 6 months.
 import argparse
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -72,17 +72,18 @@ def made_up(family: Family, count: int, season: int, rng: np.random.Generator) -
     return course
 
 
-def recorded(train: Path, test: Path, season: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield what was known of a file's series and what came, where both are enough."""
-    came = dict(_series(test))
-    for index, (name, values) in enumerate(_series(train)):
+def recorded_pairs(
+    series: Iterable[tuple[str, FloatArray]], later: Mapping[str, FloatArray], season: int
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield what was known of named series and what came, where both are enough."""
+    for index, (name, values) in enumerate(series):
         past = values[-KNOWN[season][index % len(KNOWN[season])] :]
-        ahead = came[name][: AHEAD[season]]
+        ahead = later[name][: AHEAD[season]]
         if len(ahead) == AHEAD[season] <= len(past) // 2 and past.min() >= 0:
             yield past, ahead
 
 
-def _series(path: Path) -> Iterator[tuple[str, FloatArray]]:
+def series_rows(path: Path) -> Iterator[tuple[str, FloatArray]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
@@ -111,7 +112,8 @@ def measure(family: Family, shape: tuple[int, int, int], histories: int) -> Floa
 
 
 def show_recorded(train: Path, test: Path, season: int) -> None:
-    scores = [measured(past, came, season) for past, came in recorded(train, test, season)]
+    pairs = recorded_pairs(series_rows(train), dict(series_rows(test)), season)
+    scores = [measured(past, came, season) for past, came in pairs]
     inside, loss, naive = np.mean(scores, axis=0)
     print(
         f"{train.name}: {len(scores)} series, {percentage(inside)} in the 80 % interval, "

@@ -1,8 +1,8 @@
 """Simulates a pool of equal nodes on which jobs take whole devices and run to their ends.
 
-It gives the same times as the general event loop of `event_loop.py`, ten times as fast: nodes are
-bits of one number for each count of free devices, and device time is accounted for once, from the
-times of all jobs.
+It gives the same times as the general event loop of `event_loop.py`, several times as fast: nodes
+are bits of one number for each count of free devices, and device time is accounted for once, from
+the times of all jobs.
 """
 
 import heapq
