@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 from scipy.special import stdtrit
@@ -30,21 +30,29 @@ MEAN_DOUBT = (
 def least_doubtful_gain(pairs: Pairs, *, workloads: int) -> float:
     """Return the gain of a typical step above which the mean of all steps surely gained under half.
 
-    Gains are shares of the step time; infinity if no gain is doubtful. The mean is known better
-    with more pairs (`lower_bound`), at a level for all of `workloads`. The first half of the steps
-    does not count: a side may not have settled there. Nor do waits of head's that may be for other
-    programs.
+    Gains are shares of base's typical step, so that slow steps which both sides have, and which
+    gain nothing, are no sign. Infinity: no gain is doubtful. The mean is known better with more
+    pairs (`lower_bound`), at a level for all of `workloads`. The first half of the steps does not
+    count: a side may not have settled there. Nor do waits of head's that may be for other programs.
     """
-    growths = _growths(
-        (_mean_s(base, is_second_half=True), _mean_s(head, is_second_half=True, is_least=True))
-        for base, head in complete_pairs(pairs)
-    )
+    run_pairs = complete_pairs(pairs)
+    growths = [share for sides in run_pairs if (share := _mean_growth(*sides)) is not None]
     if len(growths) < MIN_PAIRS - 1:
         return math.inf
-    least = lower_bound(growths, MAX_FALSE_WARNINGS / workloads)
     if len(growths) >= MIN_PAIRS:
-        return -math.expm1(min(0.0, 2 * least))
-    return max(SURE_GAIN, -math.expm1(min(0.0, 2 * min(growths))))
+        return max(0.0, -2 * lower_bound(growths, MAX_FALSE_WARNINGS / workloads))
+    return max(SURE_GAIN, -2 * min(growths))
+
+
+def _mean_growth(base: Run, head: Run) -> float | None:
+    """Return what the mean step is longer on head, as a share of base's typical step, or None."""
+    base_s = _mean_s(base, is_second_half=True)
+    head_s = _mean_s(head, is_second_half=True, is_least=True)
+    if base_s <= 0 or head_s <= 0:
+        return None
+    typical_s = median(step_times(base) or (base_s,))
+    # Beside other programs the typical step waits, and the mean is without waits.
+    return (head_s - base_s) / (typical_s if 0 < typical_s < base_s else base_s)
 
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:

@@ -75,6 +75,23 @@ def test_first_turns_in_which_head_had_not_settled_are_no_work_of_others(leaving
     assert outcome(bundle) == "improved"
 
 
+@pytest.mark.parametrize("slow_s", [8.0, 40.0])
+def test_slow_steps_of_both_sides_that_gain_nothing_do_no_work_of_others(build, slow_s):
+    steps = [
+        tuple(
+            tuple(noise * (slow_s if step % 16 == 15 else typical_s) for step in range(400))
+            for typical_s, noise in ((1.0, QUIET[pair]), (0.8, QUIET[-pair]))
+        )
+        for pair in range(5)
+    ]
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": steps}}, plan=build.plan((2, 3, 4, 6), margin=0.05)
+    )
+    runs = tuple(replace(run, turns=TURNS) for run in bundle.runs)
+
+    assert outcome(replace(bundle, runs=runs)) == "improved"
+
+
 @pytest.mark.parametrize(
     ("pairs", "late_share", "is_doubtful"),
     [(1, 0.33, False), (2, 0.33, True), (2, 0.15, False), (3, 0.15, True)],
