@@ -1,15 +1,116 @@
-"""Compares what an hour of an instance cost by a bill with what it costs by the price list."""
+"""Compares what an hour cost by a bill with the agreed price, else with the price list."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 
+from perfledger.rounding import decimals
 from perfledger_cost_models.billing.focus import Bill, paid_prices
-from perfledger_cost_models.prices.price_sheet import Price, PriceSheet
+from perfledger_cost_models.prices.diff import newest_prices
+from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PriceSheet
 from perfledger_cost_models.prices.priced_rows import PricedRow
 from perfledger_cost_models.prices.term_rules import MAX_BILLED_FOLD, billed_prices
+from perfledger_cost_models.quote import PriceLayer
 
 # Hours in minutes are off by 60, in seconds by 3,600, and no discount comes near.
 UNIT_FOLD = Decimal(30)
+# A bill rounds hours and costs; beyond this, another price than the agreed one was charged.
+MAX_AGREED_DIFFERENCE = Decimal("0.01")
+
+_OWN_LAYERS = frozenset(
+    {PriceLayer.OVERRIDE, PriceLayer.DERIVED}
+)  # own prices, and discounted ones
+
+
+class PriceBasis(StrEnum):
+    """What a paid price is compared with."""
+
+    AGREED = "agreed price"
+    LIST = "list price"
+    UNKNOWN = "no known price"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidPrice:
+    """What an hour of an instance cost by a bill, and the prices that it is compared with."""
+
+    paid: Price
+    basis: PriceBasis
+    prices: tuple[Price, ...]  # of its SKU, region and pricing model, one for each term
+
+    @property
+    def lowest(self) -> Decimal | None:
+        """Return the lowest price that it is compared with, in USD an hour."""
+        return min((each.usd_per_hour for each in self.prices), default=None)
+
+    @property
+    def highest(self) -> Decimal | None:
+        """Return the highest price that it is compared with, in USD an hour."""
+        return max((each.usd_per_hour for each in self.prices), default=None)
+
+    @property
+    def difference(self) -> Decimal | None:
+        """Return by which share it is above the highest or below the lowest; 0 within."""
+        if self.lowest is None or self.highest is None:
+            return None
+        usd = self.paid.usd_per_hour
+        return (usd - min(max(usd, self.lowest), self.highest)) / (
+            self.highest if usd > self.highest else self.lowest
+        )
+
+    @property
+    def source(self) -> str:
+        """Return the sources of the prices that it is compared with."""
+        return "; ".join(dict.fromkeys(each.source for each in self.prices))
+
+
+def compared_prices(bill: Bill, sheet: PriceSheet, *, name: str) -> tuple[PaidPrice, ...]:
+    """Return the paid prices of a bill beside the agreed ones, else beside those of the list.
+
+    `sheet` has an organisation's own prices and discounts on the list, before taxes, which a bill
+    charges in rows of their own.
+    """
+    listed = [one for one in newest_prices(sheet).values() if one.option_term != BILLED_TERM]
+    return tuple(_comparison_of(paid, listed) for paid in paid_prices(bill, source=name))
+
+
+def _comparison_of(paid: Price, listed: Sequence[Price]) -> PaidPrice:
+    alike = [
+        one
+        for one in listed
+        if (one.provider, one.sku, one.pricing_model)
+        == (paid.provider, paid.sku, paid.pricing_model)
+        and one.region in {"", paid.region}
+    ]
+    agreed = tuple(one for one in alike if one.layer in _OWN_LAYERS)
+    if agreed:
+        return PaidPrice(paid=paid, basis=PriceBasis.AGREED, prices=agreed)
+    basis = PriceBasis.LIST if alike else PriceBasis.UNKNOWN
+    return PaidPrice(paid=paid, basis=basis, prices=tuple(alike))
+
+
+def agreed_price_notes(comparisons: Sequence[PaidPrice]) -> Iterator[str]:
+    """Yield a sentence for each paid price that has an agreed one; nothing if none has."""
+    for each in comparisons:
+        if each.basis is PriceBasis.AGREED and each.difference is not None:
+            paid = each.paid
+            far = abs(each.difference) > MAX_AGREED_DIFFERENCE
+            side = "above" if each.difference > 0 else "below"
+            against = f"{decimals(abs(100 * each.difference), 1)} % {side}" if far else "as"
+            yield (
+                f"{paid.provider}:{paid.sku} {paid.pricing_model}: "
+                f"{decimals(paid.usd_per_hour, 2)} USD an hour were paid, {against} agreed "
+                f"({price_range(each)}, {each.source})"
+            )
+
+
+def price_range(comparison: PaidPrice) -> str:
+    """Return the prices that a paid one is compared with, in USD an hour; "" for none."""
+    low, high = comparison.lowest, comparison.highest
+    if low is None or high is None:
+        return ""
+    return decimals(low, 2) if low == high else f"{decimals(low, 2)} to {decimals(high, 2)}"
 
 
 def implausible_hours(
@@ -24,8 +125,9 @@ def implausible_hours(
 
     Its cost an hour is further off all list prices of its SKU and pricing model than usual
     discounts (`prices.term_rules.billed_prices`), and off those of `own_prices`, a sheet with an
-    organisation's own prices and discounts. Instances without a list price are not compared. With
-    `certain` only those are named that no discount explains.
+    organisation's own prices and discounts: the clause names an agreed price that it contradicts
+    besides. Instances without a list price are not compared. With `certain` only those are named
+    that no discount explains.
     """
     billed = [PricedRow(row, price) for row, price in enumerate(paid_prices(bill, source=name))]
     listed = [
@@ -34,7 +136,16 @@ def implausible_hours(
     for row, _, reason in billed_prices([*listed, *billed]):
         is_agreed = own_prices is not None and _is_near(row.price, own_prices, MAX_BILLED_FOLD)
         if not (is_agreed or (certain and _is_near(row.price, sheet, UNIT_FOLD))):
-            yield f"{row.price.provider}:{row.price.sku} {row.price.pricing_model}: {reason}"
+            agreed = "" if own_prices is None else _agreed_clause(row.price, own_prices)
+            name_of_price = f"{row.price.provider}:{row.price.sku} {row.price.pricing_model}"
+            yield f"{name_of_price}: {reason}{agreed}"
+
+
+def _agreed_clause(billed: Price, own_prices: PriceSheet) -> str:
+    comparison = _comparison_of(billed, tuple(newest_prices(own_prices).values()))
+    if comparison.basis is not PriceBasis.AGREED:
+        return ""
+    return f"; agreed are {price_range(comparison)} ({comparison.source})"
 
 
 def _is_near(billed: Price, sheet: PriceSheet, fold: Decimal) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
-from perfledger_cost_models.billing.repeated_rows import without_repeats
+from perfledger_cost_models.billing.repeated_rows import content_of, without_repeats
 from perfledger_cost_models.price_feeds.rows import known_instances
 
 
@@ -17,6 +17,8 @@ class Charge:
     start: float
     end: float
     device_hours: float
+    content: int  # a hash of what it charges for, as `repeated_rows.content_of`
+    resource: str  # "" if it has none
     effective_usd: Decimal  # of accelerators and unused commitments to them; 0 for other rows
 
 
@@ -49,5 +51,7 @@ def _charge(row: BillRow) -> Charge:
         start=row.moment("ChargePeriodStart").timestamp(),
         end=row.moment("ChargePeriodEnd").timestamp(),
         device_hours=hours,
+        content=content_of(row),
+        resource=row.cells["ResourceId"],
         effective_usd=row.number("EffectiveCost") if sku else Decimal(0),
     )

@@ -344,6 +344,12 @@ def bill_rows(
             name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
         }
         row = missing | (_cells_of(row, line) if is_translated else row)
+        if tuple(map(str.strip, cells)) == tuple(header):
+            msg = (
+                f"the bill, line {line}, has the names of the columns again, so that two exports "
+                "were joined: leave the second names out, and check that no row is there twice"
+            )
+            raise BillError(msg)
         if row["BillingCurrency"] != USD:
             currency = row["BillingCurrency"][:20]
             msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"

@@ -86,4 +86,9 @@ def _read_bill(text: str, name: str) -> DeviceUsage:
         if each.end > each.start and each.device_hours  # a correction is negative
     ]
     moments = [end for each in charges for end in (each.start, each.end)]
-    return usage_of(name, FOCUS, spans, idle_moments=moments)
+    runs = {
+        (f"{FOCUS} {each.content}", each.resource or each.labels["instance"], each.start)
+        for each in charges
+        if each.device_hours
+    }
+    return usage_of(name, FOCUS, spans, idle_moments=moments, runs=runs)

@@ -86,6 +86,7 @@ def demand_hours(
                 as_of=bill.end.date(),
             )
     fleets = () if records is None else records.fleets
+    _check_repositories_differ(fleets)
     uses = [
         use
         for fleet in fleets
@@ -107,6 +108,24 @@ def demand_hours(
         high=to_decimal(sum(highs)),
         source=f"{len(uses)} [[fleet]] entries of the configuration, in the newest bundles",
     )
+
+
+def _check_repositories_differ(fleets: Sequence[RepositoryFleet]) -> None:
+    """Raise ProcurementPlanError for two repositories that state the same hours of a workload."""
+    owners: dict[tuple[object, ...], str] = {}
+    for fleet in fleets:
+        for use in fleet.entries:
+            hours = use.device_hours_per_year
+            key = use.workload, use.where, hours, use.low, use.high, use.source
+            owner = owners.setdefault(key, fleet.repository)
+            if owner != fleet.repository:
+                msg = (
+                    f"the hours needed are unknown: {owner} and {fleet.repository} have an equal "
+                    f"[[fleet]] entry, {integer(hours)} hours of {use.workload!r} at "
+                    f"{use.where}. If it is a copy, remove one; if the hours are different ones, "
+                    "give each its own source"
+                )
+                raise ProcurementPlanError(msg)
 
 
 def _entries_counted_once(fleet: RepositoryFleet) -> tuple[FleetUse, ...]:

@@ -58,7 +58,8 @@ class DeviceUsage:
     spans: tuple[DeviceSpan, ...]
     start: float
     end: float
-    # Cluster, job id and start of its runs, if the file names them.
+    # Cluster, job id and start of its runs, if the file names them; of a bill, what each charge is
+    # for, its resource and start.
     runs: frozenset[tuple[str, str, float]] = frozenset()
 
 
@@ -112,9 +113,9 @@ def check_runs_differ(usages: Sequence[DeviceUsage]) -> None:
         for run in usage.runs:
             if run in first_file:
                 msg = (
-                    f"{usage.name} and {first_file[run]} both contain job {run[1][:40]!r}, and its "
-                    "hours would count twice. Export periods that do not overlap, or cut them with "
-                    "--truncate."
+                    f"{usage.name} and {first_file[run]} both contain {run[1][:40]!r} from the "
+                    "same time, and its hours would count twice. Export periods that do not "
+                    "overlap, or cut sacct's with --truncate."
                 )
                 raise UsageFileError(msg)
             first_file[run] = usage.name

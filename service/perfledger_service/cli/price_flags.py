@@ -8,6 +8,7 @@ from perfledger_service.cli.option_groups import how
 from perfledger_service.cli.option_values import refuse_unused, today
 
 if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_cost_models.prices.price_sheet import PriceSheet
     from perfledger_cost_models.quote import HourlyRate
     from perfledger_service.settings.service import PriceSettings
     from perfledger_service.usecases.inputs.price_books import PriceBooks
@@ -64,12 +65,20 @@ class PriceFlags:
     @property
     def books(self) -> "PriceBooks":
         """Return the prices and inputs that apply; name the rows that are left out."""
+        return self._books(is_before_tax=False)
+
+    @property
+    def sheet_before_tax(self) -> "PriceSheet":
+        """Return the prices that apply without tax, to compare a bill with; else as `books`."""
+        return self._books(is_before_tax=True).sheet
+
+    def _books(self, *, is_before_tax: bool) -> "PriceBooks":
         from rich.console import Console
 
         from perfledger_service.rendering.prices.rejected import rejected_lines
         from perfledger_service.usecases.inputs.price_books import read_price_books
 
-        books = read_price_books(self.settings, today=today())
+        books = read_price_books(self.settings, today=today(), is_before_tax=is_before_tax)
         for line in rejected_lines(books.sheet.rejected):
             Console(stderr=True).print(line, markup=False, highlight=False)
         return books

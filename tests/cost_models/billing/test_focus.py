@@ -345,6 +345,11 @@ def test_hours_of_unknown_providers_and_in_unread_units_are_a_part_of_everything
     assert bill.other_usd == 3 * Decimal("110.08")
 
 
+def test_a_second_row_of_names_is_named():
+    with pytest.raises(BillError, match="the bill, line 3, has the names of the columns again"):
+        read_focus([*lines({}), *lines({})])
+
+
 def test_a_bill_that_is_there_twice_is_refused():
     rows = [{"RegionId": region} for region in ("r1", "r2", "r3")]
 

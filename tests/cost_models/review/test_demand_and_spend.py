@@ -112,6 +112,20 @@ def test_the_configurations_hours_are_their_ranges_summed(no_hours):
     assert (input_range.low, input_range.mode, input_range.high) == (8000, 8010, 8030)
 
 
+def test_an_equal_entry_of_two_repositories_may_be_a_copy(no_hours):
+    """As of a fork: its hours would count twice. Another source says that they are others."""
+    of_a_fork = fleet_of(FLEET, repository="octo/fork")
+    other = tuple(replace(use, source="the batch cluster") for use in FLEET)
+    of_another = fleet_of(other, repository="octo/batch")
+
+    with pytest.raises(
+        ProcurementPlanError,
+        match=r"octo/models and octo/fork have an equal \[\[fleet\]\] entry, 8,000 hours of 'gpt:",
+    ):
+        demand(no_hours, records=records(fleets=(fleet_of(FLEET), of_a_fork)))
+    assert demand(no_hours, records=records(fleets=(fleet_of(FLEET), of_another))).mode == 16_000
+
+
 def test_without_any_hours_it_says_where_to_put_them(no_hours):
     with pytest.raises(ProcurementPlanError, match=r"\[demand\]"):
         demand(no_hours)
@@ -241,8 +255,9 @@ def test_hours_that_may_stand_in_two_entries_are_no_demand(no_hours):
     with pytest.raises(ProcurementPlanError, match="count twice is unknown"):
         demand(no_hours, records=records(fleet=(one, pattern)))
     assert demand(no_hours, records=records(fleet=(one, split))).mode == 28_000
-    fleets = (fleet_of(FLEET), fleet_of(FLEET, repository="octo/other"))
-    assert demand(no_hours, records=records(fleets=fleets)).mode == 16_000
+    more = (replace(FLEET[0], device_hours_per_year=9000.0),)
+    fleets = (fleet_of(FLEET), fleet_of(more, repository="octo/other"))
+    assert demand(no_hours, records=records(fleets=fleets)).mode == 17_000
 
 
 def test_a_change_without_hours_leaves_the_efficiency_unknown():

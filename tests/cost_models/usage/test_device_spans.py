@@ -127,7 +127,9 @@ def test_a_run_that_two_files_contain_is_refused():
     )
 
     check_runs_differ([first])
-    with pytest.raises(UsageFileError, match=r"b\.txt and a\.txt both contain job '7'"):
+    with pytest.raises(
+        UsageFileError, match=r"b\.txt and a\.txt both contain '7' from the same time"
+    ):
         check_runs_differ([first, second])
 
 

@@ -10,6 +10,7 @@ from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.option_values import refuse_unused, usd
 from perfledger_service.cli.output import ChartOutput, Format, write_text
+from perfledger_service.cli.price_flags import PriceFlags
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.billing.allocated_hours import DayRange
@@ -45,9 +46,8 @@ class PaymentFlags:
             "--overhead-usd": self.overhead_usd != NO_OVERHEAD,
         }
 
-    @property
-    def paid(self) -> "PaidCosts":
-        """Return the payment; raises UsageError."""
+    def paid(self, prices: PriceFlags) -> "PaidCosts":
+        """Return the payment, with the prices to compare a bill with; raises UsageError."""
         from perfledger_service.usecases.fleet.allocate import PaidCosts
 
         return PaidCosts(
@@ -56,6 +56,7 @@ class PaymentFlags:
             amount=None if self.amount_usd is None else usd(self.amount_usd, "--amount-usd"),
             devices=self.devices,
             overhead=usd(self.overhead_usd, "--overhead-usd"),
+            sheet=prices.sheet_before_tax,
         )
 
 
@@ -98,6 +99,7 @@ def allocate(
     payment: PaymentFlags,
     period: PeriodFlags,
     labels: LabelFlags,
+    price_flags: PriceFlags,
     quotas: Annotated[
         Path | None,
         how("CSV of team[,project],hours: idle devices are paid by quota", metavar="FILE"),
@@ -110,7 +112,8 @@ def allocate(
     """Allocate a bill to teams and projects: used, idle and shared cost.
 
     Rows sum to the bill to the cent. Use without a known owner gets a separate row. --format svg
-    draws a heat map of hours by team and week.
+    draws a heat map of hours by team and week. A bill's prices are compared with the agreed ones
+    of --overrides and --contract.
     """
     from perfledger_service.rendering.fleet.allocate import allocation_document
     from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
@@ -118,6 +121,9 @@ def allocate(
     from perfledger_service.usecases.fleet.allocate import allocate_cost, hours_by_team
 
     has_usage = bool(usage) or source is not None
+    if payment.bill is None:
+        reason = "a bill's prices are compared with these: give --bill, or leave them out"
+        refuse_unused(price_flags.flags, reason)
     if output.chosen is Format.SVG:
         cost_options = {"--quotas": quotas is not None, "--save-focus": save_focus is not None}
         reason = "the heat map shows hours, not cost: leave these out, or choose another --format"
@@ -133,7 +139,7 @@ def allocate(
     if output.chosen is Format.SVG:
         output.write(hours_by_team(sources, days=days), {Format.SVG: heat_svg})
         return
-    allocation = allocate_cost(payment.paid, sources, days=days, entitlement=quotas)
+    allocation = allocate_cost(payment.paid(price_flags), sources, days=days, entitlement=quotas)
     if save_focus is not None:
         write_text(allocation_focus(allocation), save_focus)
     output.write_document(allocation, allocation_document)

@@ -1,5 +1,6 @@
 """Reads a bill."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +9,14 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, out
 from perfledger_service.cli.output import DocumentOutput, write_text
+from perfledger_service.cli.price_flags import PriceFlags
 
 
 @command(
     examples=(
         "perfledger prices bill bill.csv",
         "perfledger prices bill bill.csv --team-tag team --save-prices paid.csv --json",
+        "perfledger prices bill bill.csv --contract agreement.toml",
     )
 )
 def bill(
@@ -22,13 +25,17 @@ def bill(
     team_tag: Annotated[
         str, how("the tag that names the team", metavar="TAG", default="the sub-account")
     ] = "",
+    price_flags: PriceFlags,
     output: DocumentOutput,
     save_prices: Annotated[
         Path | None, out("also write the prices paid to this file", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show the accelerator-hours of a bill by team, and the effective price of an hour."""
-    from perfledger_cost_models.billing.bill_against_list import implausible_hours
+    """Show the accelerator-hours of a bill by team, and the effective price of an hour.
+
+    Each price is compared with the agreed one of --overrides and --contract, else with the list's.
+    """
+    from perfledger_cost_models.billing.bill_against_list import compared_prices, implausible_hours
     from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
     from perfledger_cost_models.prices.sheet_writer import text_of
     from perfledger_service.rendering.prices.bill import bill_document
@@ -37,12 +44,14 @@ def bill(
     from perfledger_service.usecases.prices.bill import paid_sheet
 
     read = read_bill(file, team_tag=team_tag)
+    sheet = price_flags.sheet_before_tax
     if save_prices is not None:
         paid = paid_sheet(read, source=file.name)
         write_text(text_of(paid), save_prices)
         for line in rejected_lines(paid.rejected):
             typer.echo(line, err=True)
     else:
-        for line in implausible_hours(read, packaged_sheet(), name=file.name):
+        for line in implausible_hours(read, packaged_sheet(), name=file.name, own_prices=sheet):
             typer.echo(f"{file.name}: {line}", err=True)
-    output.write_document(read, bill_document)
+    comparisons = compared_prices(read, sheet, name=file.name)
+    output.write_document(read, partial(bill_document, comparisons=comparisons))

@@ -1,10 +1,15 @@
 """Presents the accelerator-hours of a bill by team, and its other costs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
 from perfledger.rounding import decimals
+from perfledger_cost_models.billing.bill_against_list import (
+    MAX_AGREED_DIFFERENCE,
+    PaidPrice,
+    price_range,
+)
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_cost_models.prices.price_sheet import PricingModel
@@ -20,6 +25,7 @@ from perfledger_service.rendering.layout.document import (
     name,
     sentences,
     table,
+    words,
 )
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import cents
@@ -28,13 +34,49 @@ _UNCOUNTED = ("unlisted", "unknown_providers", "unread_units")
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 
-def bill_document(bill: Bill) -> Document:
-    """Return the use by team, and the other costs of the bill."""
+def bill_document(bill: Bill, *, comparisons: Sequence[PaidPrice] = ()) -> Document:
+    """Return the use by team, the paid prices beside others, and the other costs of the bill."""
     return Document(
         name="perfledger-bill",
         facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED),
-        blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
+        blocks=(
+            table(_columns(), bill.usage, key="usage"),
+            table(_price_columns(), comparisons, key="prices", in_csv=False),
+            *sentences(_sentences(bill)),
+        ),
     )
+
+
+def _price_columns() -> tuple[Column[PaidPrice], ...]:
+    return (
+        display("paid", _paid_option, kind=CellKind.NAME),
+        fact("provider", lambda each: each.paid.provider),
+        fact("sku", lambda each: each.paid.sku),
+        fact("region", lambda each: each.paid.region),
+        fact("model", lambda each: each.paid.pricing_model),
+        figure("usd_per_hour", "USD/h", lambda each: each.paid.usd_per_hour, cents),
+        words("basis", "compared with", lambda each: each.basis),
+        display("at USD/h", lambda each: price_range(each) or "-"),
+        display("difference", _difference),
+        fact("lowest_usd_per_hour", lambda each: each.lowest),
+        fact("highest_usd_per_hour", lambda each: each.highest),
+        fact("difference", lambda each: each.difference),
+        fact("source", lambda each: each.source),
+    )
+
+
+def _paid_option(comparison: PaidPrice) -> str:
+    paid = comparison.paid
+    return f"{paid.provider}:{paid.sku}/{paid.pricing_model}@{paid.region}"
+
+
+def _difference(comparison: PaidPrice) -> str:
+    if comparison.difference is None:
+        return "unknown"
+    if abs(comparison.difference) <= MAX_AGREED_DIFFERENCE:
+        return "none"
+    sign = "+" if comparison.difference > 0 else "-"
+    return f"{sign}{decimals(abs(100 * comparison.difference), 1)} %"
 
 
 def _columns() -> tuple[Column[BilledUsage], ...]:

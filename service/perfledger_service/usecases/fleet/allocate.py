@@ -1,6 +1,6 @@
 """Allocates a bill or an amount to the teams that used the devices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +13,13 @@ from perfledger_cost_models.billing.allocated_hours import (
     heat_map,
     label_names,
 )
-from perfledger_cost_models.billing.bill_against_list import implausible_hours
+from perfledger_cost_models.billing.bill_against_list import (
+    agreed_price_notes,
+    compared_prices,
+    implausible_hours,
+)
 from perfledger_cost_models.billing.cost_allocation import CostOwner, CostPool
+from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.quotas import MAX_CHARACTERS, read_quotas
 from perfledger_cost_models.billing.showback import (
     BillToAllocate,
@@ -26,6 +31,7 @@ from perfledger_cost_models.billing.showback import (
     bill_to_allocate,
 )
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
 from perfledger_service.usecases.inputs.bills import read_bill
@@ -45,6 +51,7 @@ class PaidCosts:
     amount: Decimal | None
     devices: int | None
     overhead: Decimal
+    sheet: PriceSheet  # the list with own prices and discounts, before taxes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +84,19 @@ def allocate_cost(
                 if use is None
                 else allocation_by_use(costs, use, bill_days(bill), quotas=quotas)
             )
-            doubts = implausible_hours(bill, packaged_sheet(), name=paid.bill.name)
-            return replace(allocation, notes=(*allocation.notes, *doubts))
+            return replace(allocation, notes=(*allocation.notes, *_price_notes(paid, bill)))
         if paid.amount is None or paid.devices is None or use is None:
             raise UsageError(HOW_TO_PAY if use else f"no usage file was given; {HOW_TO_PAY}")
         days = days or days_of(use.usages)
         costs = _bill_of_amount(paid.amount, paid.devices, days, paid.overhead)
         return allocation_by_use(costs, use, days, quotas=quotas)
+
+
+def _price_notes(paid: PaidCosts, bill: Bill) -> Iterator[str]:
+    """Yield what contradicts the list, and how paid prices compare with agreed ones."""
+    name = "" if paid.bill is None else paid.bill.name
+    yield from implausible_hours(bill, packaged_sheet(), name=name, own_prices=paid.sheet)
+    yield from agreed_price_notes(compared_prices(bill, paid.sheet, name=name))
 
 
 def hours_by_team(usage: UsageSources, *, days: DayRange | None) -> HeatMap:

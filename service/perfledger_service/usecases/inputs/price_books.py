@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+import msgspec
+
 from perfledger_cost_models.csv_table import MAX_SHEET_CHARS
 from perfledger_cost_models.prices.check import CheckContext, SheetCheck, check_sheet
 from perfledger_cost_models.prices.contract import (
@@ -38,9 +40,12 @@ class PriceBooks:
     servers: tuple[ServerSpec, ...]
 
 
-def read_price_books(settings: PriceSettings, *, today: date) -> PriceBooks:
+def read_price_books(
+    settings: PriceSettings, *, today: date, is_before_tax: bool = False
+) -> PriceBooks:
     """Return the merged layers: packaged, fetched, organisation, contract.
 
+    With `is_before_tax` their tax is left out, as a bill charges it in rows of its own.
     Rows that are implausible, unreadable or dated after `today` are among the sheet's rejected
     ones. Raises NotFoundError, TooLargeError and UsageError.
     """
@@ -54,6 +59,8 @@ def read_price_books(settings: PriceSettings, *, today: date) -> PriceBooks:
             names.append(path.name)
         paths = [Path(each) for each in (settings.overrides, settings.contract) if each]
         overrides = _overrides([path for path in paths if not _is_table(path)])
+        if is_before_tax:
+            overrides = msgspec.structs.replace(overrides, tax=None)
         name = " + ".join([*names, *(path.name for path in paths)])
         sheet = _apply_own_files(replace(sheet, name=name), paths, overrides, context)
         parameters = (

@@ -180,6 +180,37 @@ def test_hours_of_a_bill_in_another_unit_are_named(run, tmp_path):
     assert "in another unit" not in " ".join(run(*_bill()).split())
 
 
+AGREEMENT = """
+[[discount]]
+provider = "aws"
+share = 0.1
+models = ["on_demand"]
+as_of = 2026-07-01
+source = "EDP 4711"
+"""
+
+
+def test_prices_that_were_agreed_are_held_against_the_bills(run, tmp_path):
+    contract = tmp_path / "contract.toml"
+    contract.write_text(AGREEMENT)
+
+    words = " ".join(run(*_bill(), "--contract", contract).split())
+
+    assert "aws:p5.48xlarge on_demand: 55.04 USD an hour were paid, 11.1 % above agreed" in words
+    assert "agreed" not in " ".join(run(*_bill()).split())
+    with pytest.raises(UsageError, match="--contract: a bill's prices are compared with these"):
+        run("usage.csv", "--amount-usd", "1", "--devices", "1", "--contract", contract)
+
+
+def test_two_overlapping_bills_count_once(run, tmp_path):
+    header, *rows = (EXAMPLE / "bill.csv").read_text().splitlines()
+    part = tmp_path / "part.csv"
+    part.write_text("\n".join([header, *rows[:3], ""]))
+
+    with pytest.raises(UsageError, match=r"part.csv and bill.csv both contain .*would count twice"):
+        run(EXAMPLE / "bill.csv", part, *_bill(), "--team-label", "account")
+
+
 def test_a_bill_alone_says_nothing_of_allocated_hours(run):
     words = " ".join(run(*_bill()).split())
 

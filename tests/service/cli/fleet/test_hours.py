@@ -143,7 +143,7 @@ def test_a_job_of_two_overlapping_exports_counts_once(run, written, sacct):
     header, first, *_ = sacct.read_text().splitlines()
     longer.write_text(f"{header}\n{first}\n")
 
-    with pytest.raises(UsageError, match=r"longer.txt and .* both contain job"):
+    with pytest.raises(UsageError, match=r"longer.txt and .* both contain .* from the same time"):
         run("fleet", "hours", sacct, longer, "--config", written(USAGE))
 
 

@@ -86,6 +86,34 @@ def test_the_price_of_a_capacity_block_is_its_fee_and_unknown_without_it(run, bi
     assert text in " ".join(run("prices", "bill", bill).split())
 
 
+AGREEMENT = """
+[[discount]]
+provider = "aws"
+share = 0.12
+models = ["on_demand"]
+as_of = 2026-07-01
+source = "EDP 4711"
+[tax]
+share = 0.19
+source = "VAT, which a bill has in rows of its own"
+"""
+
+
+def test_a_bill_says_which_price_it_was_compared_with(run, bill, tmp_path):
+    contract = tmp_path / "contract.toml"
+    contract.write_text(AGREEMENT)
+
+    listed = " ".join(run("prices", "bill", bill).split())
+    agreed = " ".join(run("prices", "bill", bill, "--contract", contract).split())
+
+    assert "aws:p5.48xlarge/on_demand@us-east-1 48.44 list price 55.04 -12.0 %" in listed
+    assert "aws:p5.48xlarge/on_demand@us-east-1 48.44 agreed price 48.44 none" in agreed
+    words = ("prices", "bill", bill, "--overrides", contract, "--json")
+    (price,) = json.loads(run(*words))["prices"]
+    assert (price["basis"], price["lowest_usd_per_hour"]) == ("agreed price", "48.4352")
+    assert price["source"].endswith("EDP 4711")
+
+
 def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
     document = json.loads(run("prices", "bill", bill, "--format", "json"))
 
