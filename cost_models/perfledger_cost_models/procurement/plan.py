@@ -44,10 +44,11 @@ from typing import Annotated
 
 import msgspec
 
-from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY, MINUTES_PER_HOUR
+from perfledger.time_units import DAYS_PER_YEAR, HOURS_PER_DAY, HOURS_PER_YEAR, MINUTES_PER_HOUR
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_cost_models.forecasting.sample_paths import MAX_HORIZON
+from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput, HardwareInputSheet
 from perfledger_cost_models.toml_file import MAX_TEXT, Text, read_toml
 
@@ -168,6 +169,14 @@ class SupplyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             raise ValueError(msg)
         if self.usd_per_year is not None and not _is_within(self.usd_per_year, MAX_AMOUNT):
             msg = f"usd_per_year is {self.usd_per_year}: give a number from 0 to {MAX_AMOUNT}"
+            raise ValueError(msg)
+        if self.usd_per_year is None or self.is_owned:
+            return
+        if not is_device_price(self.usd_per_year / self.devices / HOURS_PER_YEAR):
+            msg = (
+                f"usd_per_year is {self.usd_per_year} for {self.devices} committed devices, which "
+                "is no price: give what the contract costs, or leave it out if that is unknown"
+            )
             raise ValueError(msg)
 
 

@@ -1,4 +1,5 @@
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -39,6 +40,15 @@ until = 2027-01-01
 usd_per_year = 1
 source = "invoice"
 """
+
+
+@pytest.mark.parametrize("usd", ["0", "0.00", "0.000001"])
+def test_a_commitment_at_no_price_is_refused_and_an_old_server_may_cost_nothing(plan_text, usd):
+    owned = plan_text + HOLDING.replace("usd_per_year = 1", f"usd_per_year = {usd}")
+
+    assert read_plan(owned, "plan.toml").supply[0].usd_per_year == Decimal(usd)
+    with pytest.raises(ProcurementPlanError, match=f"usd_per_year is {usd} for 8 committed devi"):
+        read_plan(owned.replace("is_owned = true", "is_owned = false"), "plan.toml")
 
 
 def test_a_plan_is_read_with_exact_numbers(plan_text):
