@@ -31,6 +31,7 @@ from perfledger_runners.children.harness import (
     for_workloads,
 )
 from perfledger_runners.children.protocol_parser import FactsMessage
+from perfledger_runners.machine.core_reservation import CoreReservation
 from perfledger_runners.machine.device_locks import DeviceLocks
 from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
@@ -128,9 +129,10 @@ def examine_machine(
 ) -> DoctorView:
     """Examine this machine, and measure a workload of the working folder against itself.
 
-    Waits for its turn among the machine's checks. Without a registered workload it measures a
-    built-in step. A service is asked whether the device is in quarantine. Raises UsageError,
-    NotFoundError without the named workload, and NotMeasuredError without a Python that can run it.
+    Waits for its turn among the machine's checks, and measures on the cores of a check. Without a
+    registered workload it measures a built-in step. A service is asked whether the device is in
+    quarantine. Raises UsageError, NotFoundError without the named workload, and NotMeasuredError
+    without a Python that can run it.
     """
     with translate_errors():
         root = root_of(folder)
@@ -138,7 +140,12 @@ def examine_machine(
         flags = {"device": request.device}
         settings, _ = check_settings(flags=flags, table=table, table_name=name)
         locks = DeviceLocks(folder=settings.lock_folder, waiting=progress.stage)
-        with locks, _site(root, settings, request, progress) as site:
+        is_stored = service is not None or bool(os.environ.get("CI"))
+        with (
+            locks,
+            CoreReservation(settings.core_choice(is_stored=is_stored)) as cores,
+            _site(root, settings, request, progress) as site,
+        ):
             machine, gpu = read_machine(
                 site.facts, requested=settings.device, environment=os.environ
             )
@@ -148,12 +155,18 @@ def examine_machine(
             findings = (*quarantine, *read_fitness(machine.device, gpu), locks.finding)
             noise = None
             if request.pairs:
+                fewest = 1 if site.workload is None else site.workload.devices
+                machine = cores.take(machine, fewest=fewest)  # as a check does
                 device = Device.CPU if site.is_built_in else machine.device
                 noise = _noise_floor(site, request, device, gpu=gpu, progress=progress)
                 findings += (read_fitness_afterwards(),)
             fixes = read_setting_fixes(machine.device, gpu) if request.has_fixes else None
     return DoctorView(
-        machine=machine, findings=findings, noise=noise, notes=site.notes, fixes=fixes
+        machine=machine,
+        findings=findings,
+        noise=noise,
+        notes=(*site.notes, *cores.notes),
+        fixes=fixes,
     )
 
 

@@ -1,5 +1,6 @@
-"""Tests that the examination of a machine asks the service for its quarantine."""
+"""The examination of a machine asks for its quarantine, and measures on the cores of a check."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -36,3 +37,18 @@ def test_a_service_says_whether_the_device_is_in_quarantine(tmp_path, site, monk
         levels.append([each.level for each in view.findings if each.name == "quarantine"])
 
     assert levels == [["fine"], ["unknown"], []]
+
+
+@pytest.mark.slow(ci_only=True)
+def test_the_noise_floor_is_measured_on_the_cores_of_a_check(tmp_path, monkeypatch):
+    usable = os.sched_getaffinity(0)
+    core = min(usable)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "perfledger.toml").write_text(f'python = "{sys.executable}"\n')
+    monkeypatch.setenv("PERFLEDGER_CORES", str(core))  # the tests' own says all
+
+    view = examine_machine(tmp_path, DoctorRequest(pairs=5), progress=Silence())
+
+    assert view.machine.cores == 1
+    assert f"measured on core {core}, as `cores` says" in view.notes
+    assert os.sched_getaffinity(0) == usable
