@@ -14,6 +14,7 @@ noise is that of one process.
 """
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -143,6 +144,7 @@ def record(*, has_kernels: bool) -> Bundle:
             "cpu",
             "--json",
         ]
+        before_s = cpu_seconds()
         done = subprocess.run(
             [sys.executable, *command, *options],
             cwd=folder,
@@ -152,7 +154,17 @@ def record(*, has_kernels: bool) -> Bundle:
         )
         if not bundle.exists():
             sys.exit(done.stderr or done.stdout)
-        return read_bundle(bundle.read_bytes())
+        recorded = read_bundle(bundle.read_bytes())
+        pair_s = (cpu_seconds() - before_s) / pairs_in(recorded)
+        kind = "with" if has_kernels else "without"
+        print(f"{kind} kernels: {decimals(pair_s, 1)} s of CPU time a pair", flush=True)
+        return recorded
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of all processes that this one has waited for, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def print_cost(bundles: Sequence[Bundle]) -> None:

@@ -161,6 +161,21 @@ class KernelTestRule:
             over_all_steps=tuple(sum_of(TOGETHER, each) for each in over_all_steps),
         )
 
+    def common_change(
+        self, families: Collection[JudgedFamily], *, most_seconds: float
+    ) -> JudgedFamily | None:
+        """Return all families together, as measured, if they seem to have changed and may by more.
+
+        Each alone may be within `most_seconds` of a step while all of them changed equally. Their
+        interval is that of this look alone: only a doubt follows from it.
+        """
+        total = self.test_together(families)
+        result = total.measured_result
+        is_change = abs(result.mean) > half_width_at_one_look(result, self.rule.alpha)
+        if not is_change or total.reach_seconds <= most_seconds:
+            return None
+        return replace(total, seconds=total.measured_seconds, result=result)
+
     def is_change(self, family: JudgedFamily) -> bool:
         """Return whether a family changed by enough to matter.
 

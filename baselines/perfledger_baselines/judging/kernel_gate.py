@@ -49,6 +49,7 @@ from perfledger_baselines.judging.kernel_judgement import (
 from perfledger_baselines.judging.kernel_shifts import divide_changes
 from perfledger_baselines.judging.kernel_wording import (
     UNPROVEN,
+    common_reason,
     kernel_reason,
     uneven_reason,
     widest_reason,
@@ -294,15 +295,14 @@ def _outcome(
     """Return the outcome, the family that decides it, and why it is undecided.
 
     All are unchanged, and none decides, if each is proven to add or save at most the margin, as a
-    share of the step. Those that may have passed work on count as one. The step is here the least
-    that it may be: other load makes it longer, and any change a smaller share of it.
+    share of the step, and all together do not seem to add or save more. Those that may have passed
+    work on count as one. The step is here the least that it may be: other load makes it longer, and
+    any change a smaller share of it.
     """
     if shift.alarms:
         proven = _proven(shift.alarms, shared)
         outcome = Outcome.REGRESSED if proven else Outcome.UNDECIDED
         return outcome, (*proven, *_largest_first(shift.alarms))[0], ""
-    least_seconds = workload.least_step_seconds
-    pool = () if shift.pool is None else (shift.pool,)
     doubtful = _doubtful_change(workload, shift, shared)
     if doubtful is not None:
         return Outcome.UNDECIDED, *doubtful
@@ -312,14 +312,40 @@ def _outcome(
         return outcome, (*proven, *_largest_first(shift.gains))[0], ""
     if not workload.tested:
         return Outcome.NOT_MEASURED, None, ""
+    doubt = _wide_change(workload, shift, shared)
+    return (Outcome.UNCHANGED, None, "") if doubt is None else (Outcome.UNDECIDED, *doubt)
+
+
+def _wide_change(
+    workload: JudgedWorkload, shift: KernelShift, shared: KernelTestRule
+) -> tuple[JudgedFamily, str] | None:
+    """Return what may have changed by more than the margin, and why that is undecided."""
+    pool = () if shift.pool is None else (shift.pool,)
     apart = (one for one in workload.tested if not one.is_restructured and one not in shift.shifts)
     widest = max((*apart, *pool), key=lambda one: one.reach_seconds)
-    if widest.reach_seconds <= shared.rule.of(workload.name).margin * least_seconds:
-        return Outcome.UNCHANGED, None, ""
-    # It is 0 if most pairs lack all kernels, and some have nothing else.
-    share = widest.reach_seconds / (least_seconds or workload.step_seconds)
-    reason = widest_reason(widest.seconds.name, share=share)
-    return Outcome.UNDECIDED, widest, reason
+    if widest.reach_seconds > _margin_seconds(workload, shared):
+        # It is 0 if most pairs lack all kernels, and some have nothing else.
+        step_seconds = workload.least_step_seconds or workload.step_seconds
+        share = widest.reach_seconds / step_seconds
+        return widest, widest_reason(widest.seconds.name, share=share)
+    return _change_of_all(workload, shared)
+
+
+def _change_of_all(
+    workload: JudgedWorkload, shared: KernelTestRule
+) -> tuple[JudgedFamily, str] | None:
+    """Return all kernels together if they seem to have changed, and may by more than the margin."""
+    common = shared.common_change(
+        (*workload.tested, *workload.restructured),
+        most_seconds=_margin_seconds(workload, shared),
+    )
+    if common is None:
+        return None
+    return common, common_reason(share=common.delta_seconds / workload.step_seconds)
+
+
+def _margin_seconds(workload: JudgedWorkload, shared: KernelTestRule) -> float:
+    return shared.rule.of(workload.name).margin * workload.least_step_seconds
 
 
 def _doubtful_change(
@@ -333,4 +359,6 @@ def _doubtful_change(
             return uneven, uneven_reason(family.seconds.name, share=share)
     if not shift.is_proven:
         return max(shift.shifts, key=lambda one: one.delta_seconds), UNPROVEN
-    return None
+    # A gain beside a loss of most kernels is no improvement.
+    change = _change_of_all(workload, shared) if shift.gains else None
+    return change if change is not None and change[0].is_slower else None

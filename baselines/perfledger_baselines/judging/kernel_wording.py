@@ -42,6 +42,14 @@ def widest_reason(family: str, *, share: float) -> str:
     return f"too noisy to tell: {family} may add or save {percentage(share)} of the step"
 
 
+def common_reason(*, share: float) -> str:
+    """Return why nothing is decided: what all kernels add together, relative to the step."""
+    return (
+        f"undecided: all kernels together seem to {'add' if share > 0 else 'save'} "
+        f"{percentage(abs(share))} of the step, though none alone changed by more than the margin"
+    )
+
+
 def uneven_reason(family: str, *, share: float) -> str:
     """Return why nothing is decided: what a family adds over all steps, relative to the step."""
     change = "adds" if share > 0 else "saves"

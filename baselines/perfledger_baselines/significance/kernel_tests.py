@@ -41,13 +41,14 @@ MIN_KERNEL_PAIRS = 5
 # Pairs of a check with profiled windows of kernels. With so many, 5 % of one of twenty families of
 # kernels is found four times in five where the ratio of an unchanged pair spreads by 2.4 %.
 KERNEL_PAIRS = 12
-# Pairs of the earlier looks at kernels. With fewer, hardly any family is told apart well enough; of
-# ten or eleven pairs two are left out, which costs more than one or two pairs tell.
-KERNEL_LOOKS = (6, 8)
-# Power of the share of the pairs by which looks at kernels spend their level: .016 of it by six
-# pairs and .09 by eight. A change of 5 % is then found as often as with a single look.
+# Pairs of the earlier looks at kernels. The first is that of a step without a history, which a
+# quiet machine decides then; of ten or eleven pairs two are left out, which costs more than one or
+# two pairs tell.
+KERNEL_LOOKS = (5, 6, 8)
+# Power of the share of the pairs by which looks at kernels spend their level: .005 of it by five
+# pairs, .016 by six and .09 by eight. A change of 5 % is then found as often as with a single look.
 KERNEL_SPENDING_POWER = 6.0
-# The same for intervals: at that of the tests, those of six pairs would be twice as wide.
+# The same for intervals: at that of the tests, those of five pairs would be twice as wide.
 INTERVAL_SPENDING_POWER = 2.0
 # One-sided: how often a change is ruled out that is as large as the bound, at one look. Nothing is
 # spent for it, as it only ends the windows: a change that is ruled out is not found.

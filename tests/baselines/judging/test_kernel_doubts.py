@@ -150,6 +150,40 @@ def test_a_change_of_all_kernels_but_one_is_no_change_of_that_one():
     assert "too noisy to tell: mm may add or save" in judgement.reason
 
 
+# Of the step: 5 % of each is within the margin of 1 %, and 5 % of all is not.
+MANY = {f"operator {number}": 0.07 for number in range(12)}
+
+
+@pytest.mark.parametrize(("factor", "how"), [(1.05, "add"), (0.95, "save")])
+def test_a_change_of_all_kernels_is_not_unchanged_though_each_alone_is_within_the_margin(
+    factor, how
+):
+    (judgement,) = judge(all_alike(workload(3, shares=MANY), [factor] * PAIRS))
+
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert not judgement.is_settled
+    assert f"undecided: all kernels together seem to {how} 4." in judgement.reason
+    assert judgement.estimate.change == pytest.approx(factor - 1, abs=0.005)
+
+
+def test_a_gain_of_one_kernel_is_no_improvement_if_all_together_seem_slower():
+    windows = all_alike(workload(3, shares=MANY), [1.05] * PAIRS)
+
+    (judgement,) = judge(slower(windows, "operator 3", 0.8))
+
+    (finding,) = judgement.findings
+    assert (finding.family, finding.is_proven) == ("operator 3", True)
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert "undecided: all kernels together seem to add 2." in judgement.reason
+
+
+def test_a_change_of_all_kernels_that_is_surely_within_the_margin_is_unchanged():
+    (judgement,) = judge(all_alike(workload(3, shares=MANY, noise=0.0003), [1.005] * PAIRS))
+
+    assert judgement.common_change == pytest.approx(0.005, abs=0.001)
+    assert judgement.outcome is Outcome.UNCHANGED
+
+
 @pytest.mark.parametrize(
     ("factor", "why"),
     [(1.05, "became faster or the others slower"), (0.95, "became slower or the others faster")],
