@@ -21,6 +21,8 @@ MAX_FALSE_WARNINGS = 0.01
 MIN_PAIRS = 3
 # Share of the step time. Of two pairs, both means gain less than half of it by no chance.
 SURE_GAIN = 0.2
+# In typical steps: beyond every gain, and small enough for a spread to be a finite number.
+MAX_GROWTH = 1e6
 MEAN_DOUBT = (
     "the mean of all its steps gains less than half of what a typical one does: some steps do the "
     "work of others; measure what these do together as one step"
@@ -52,7 +54,8 @@ def _mean_growth(base: Run, head: Run) -> float | None:
         return None
     typical_s = median(step_times(base) or (base_s,))
     # Beside other programs the typical step waits, and the mean is without waits.
-    return (head_s - base_s) / (typical_s if 0 < typical_s < base_s else base_s)
+    share = (head_s - base_s) / (typical_s if 0 < typical_s < base_s else base_s)
+    return max(-MAX_GROWTH, min(share, MAX_GROWTH))
 
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:
