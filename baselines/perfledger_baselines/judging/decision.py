@@ -80,7 +80,11 @@ def decide_paired(
         _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
         if remains_of is Remains.ALL
         else _without_waits(
-            test, decision, remains_of, share=foreign_shares.get(test.workload, UNKNOWN_SHARE)
+            test,
+            decision,
+            remains_of,
+            share=foreign_shares.get(test.workload, UNKNOWN_SHARE),
+            log_margin=rule.of(test.workload).log_margin,
         )
         for test, decision, remains_of in zip(tests, decisions, remains, strict=True)
     )
@@ -149,15 +153,22 @@ def _usable_prior(adjusted: AdjustedResult | None, prior: SpreadPrior | None) ->
 
 
 def _without_waits(
-    test: PairedTest, decision: Decision, remains: Remains, *, share: float
+    test: PairedTest, decision: Decision, remains: Remains, *, share: float, log_margin: float
 ) -> Decision:
-    """Return a changed decision beside load, with figures that no wait for a core lengthens."""
+    """Return a changed decision beside load, with figures that no wait for a core lengthens.
+
+    If it is unknown which waits of several threads were for other programs, there are no figures:
+    between bounds that are farther apart than the margin, the middle is a time of neither side.
+    """
     estimate = decision.estimate
     if test.metric.name == STEP_TIME.name:
         estimate = _estimate_without_waits(test, decision)
     decision = replace(decision, estimate=estimate, queued_share=share)
     if remains is Remains.WITHOUT_WAITS:
         return decision
+    waitless = decision.adjusted.result.unqueued if decision.adjusted else None
+    if waitless is not None and waitless.high.mean > waitless.low.mean + log_margin:
+        decision = replace(decision, estimate=None)
     return replace(decision, outcome=Outcome.UNDECIDED, is_warning=False)
 
 

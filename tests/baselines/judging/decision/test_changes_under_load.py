@@ -257,6 +257,8 @@ def test_of_several_threads_it_says_what_would_settle_a_longer_wait(verdicts_of)
         "for other programs, and maybe for their own threads; a quiet machine, or steps of one "
         "thread (OMP_NUM_THREADS=1), would tell"
     )
+    # The middle of what its waits leave open is a time that nobody measured.
+    assert verdicts[STEP_TIME].estimate is None
 
 
 def test_more_work_of_helper_threads_is_no_trade_for_a_wait_that_only_base_had(verdicts_of):
