@@ -1,7 +1,7 @@
 """Sizes the options of a model, sweeps the number of devices of each, and ladders terms."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
@@ -157,15 +157,24 @@ def _ladder(
     draws: Mapping[str, FloatArray],
     likely: Mapping[str, FloatArray],
 ) -> CommitmentLadder:
-    """Return the sizes of a long and a short option that cost least on average."""
+    """Return the sizes of a long and a short option that cost least on average.
+
+    The cost is convex in all sizes: the search narrows down around the best ones, as in
+    `_cheapest_size`.
+    """
     long, short = terms
     step = math.lcm(long.sold_together, short.sold_together)
     most = _most_devices(model.keep, draws, step)
     stride = _stride(most, step)
     totals = tuple(range(0, most + stride, stride))
-    costs = _ladder_costs(model, terms, totals, draws)
-    ladders = [costs.best_with(index) for index in range(len(totals))]
-    usd, sizes = min(ladders)
+    while True:
+        costs = _ladder_costs(model, terms, totals, draws)
+        usd, sizes = min(costs.best_with(index) for index in range(len(totals)))
+        if stride == step:
+            break
+        near, stride = stride, step * math.ceil(stride / step / NARROWING)
+        best_totals = {sizes[0], *(sizes[0] + devices for devices in sizes[1:])}
+        totals = _around(best_totals, near, stride)
     return CommitmentLadder(
         long=long,
         short=short,
@@ -174,6 +183,12 @@ def _ladder(
         npv=to_decimal(_ladder_costs(model, terms, totals, likely).usd_of(sizes)),
         npv_mean=to_decimal(usd),
     )
+
+
+def _around(places: AbstractSet[int], near: int, stride: int) -> tuple[int, ...]:
+    """Return numbers of devices, and those at multiples of a stride near them, ascending."""
+    neighbours = {place + offset for place in places for offset in range(-near, near + 1, stride)}
+    return tuple(sorted(devices for devices in {*places, *neighbours} if devices >= 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,32 @@ def test_no_other_ladder_of_these_sizes_is_cheaper(model):
             assert usd(ladder.long_devices + base, sizes) >= best - 1e-6
 
 
+def test_a_ladder_costs_no_more_than_either_of_its_terms_alone():
+    """A ladder may have no devices of a term: 41 chips alone once beat a ladder of 40 and none."""
+    text = """
+[demand]
+accelerator = "TPU-v5e"
+keep = "tpu-v5e/on_demand"
+growth = { low = -0.1, mode = 0.1, high = 0.5, source = "made up" }
+hours = { low = 302220, mode = 302220, high = 302220, source = "made up" }
+commitment_utilization = { low = 0.75, mode = 0.9, high = 0.97, source = "made up" }
+[[option]]
+name = "today"
+where = "tpu-v5e/on_demand"
+[[option]]
+name = "one year"
+where = "tpu-v5e/committed_use/1y"
+[[option]]
+name = "three years"
+where = "tpu-v5e/committed_use/3y"
+"""
+    model = a_model(text, sheet=CONFIRMED)
+    ladder = commitment_ladder(model)
+
+    alone = [one.npv_mean for sweep in commitment_sweeps(model) for one in sweep.sizes]
+    assert ladder.npv_mean <= min(alone) + Decimal("1e-6")
+
+
 @pytest.mark.slow(ci_only=True)
 def test_no_other_pair_of_terms_has_a_cheaper_ladder(model):
     """Each pair alone is a model with two commitments only."""

@@ -170,6 +170,13 @@ def _ladder(review: Review) -> tuple[str, ...]:
     ladder = review.ladder
     if ladder is None:
         return ()
+    long_devices = f"{ladder.long_devices:,} devices of {clean(ladder.long.name)}"
+    if not any(ladder.short_devices):
+        nothing = (
+            f"Laddered terms gain nothing: beside {long_devices} for all {YEARS} years, no number "
+            f"of {clean(ladder.short.name)} in any year costs less."
+        )
+        return (nothing,)
     short = ", ".join(
         f"{devices:,} in year {year}" for year, devices in enumerate(ladder.short_devices, start=1)
     )
@@ -184,8 +191,8 @@ def _ladder(review: Review) -> tuple[str, ...]:
         "not worth it"
     )
     words = (
-        f"Laddered terms: {ladder.long_devices:,} devices of {clean(ladder.long.name)} for all "
-        f"{YEARS} years plus, of {clean(ladder.short.name)}, {short} cost "
+        f"Laddered terms: {long_devices} for all {YEARS} years plus, of "
+        f"{clean(ladder.short.name)}, {short} cost "
         f"{whole_usd(ladder.npv_mean)} USD on average, {against}."
     )
     cheaper = ladder.npv_mean - review.choice.npv_mean

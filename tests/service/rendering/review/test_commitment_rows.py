@@ -157,7 +157,7 @@ def test_another_size_is_held_against_the_cheapest_in_both_ways(make_review):
 def test_laddered_terms_are_held_against_the_recommended_option_too(make_review):
     one_year = '[[option]]\nname = "one year"\nwhere = "p5.48xlarge/savings_plan/1y_all_upfront"\n'
     review = make_review(one_year)
-    ladder = replace(review.ladder, npv_mean=Decimal(1000))  # below all numbers of devices
+    ladder = replace(review.ladder, short_devices=(0, 8, 8), npv_mean=Decimal(1000))  # below all
     outcomes = tuple(
         replace(one, npv_mean=Decimal(400)) if one is review.choice else one
         for one in review.decision.outcomes
@@ -169,4 +169,15 @@ def test_laddered_terms_are_held_against_the_recommended_option_too(make_review)
         sweep_text(cheaper)
         .sentences[-1]
         .endswith(f"of any one option. {review.choice.option.name} costs 600 USD less still.")
+    )
+
+
+def test_a_ladder_of_one_term_alone_is_said_to_gain_nothing(make_review):
+    one_year = '[[option]]\nname = "one year"\nwhere = "p5.48xlarge/savings_plan/1y_all_upfront"\n'
+    review = make_review(one_year)
+    ladder = replace(review.ladder, long_devices=41, short_devices=(0, 0, 0))
+
+    assert sweep_text(replace(review, ladder=ladder)).sentences[-1] == (
+        f"Laddered terms gain nothing: beside 41 devices of {ladder.long.name} for all 3 years, no "
+        "number of one year in any year costs less."
     )
