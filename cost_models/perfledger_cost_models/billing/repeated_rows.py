@@ -87,7 +87,8 @@ class _Count:
         self.named.add(content)
         is_used = row.is_of_period and not row.is_unused and row.instance
         if is_used and _MACHINE.fullmatch(resource):
-            self.machines.setdefault(resource, _MachineHours()).add(row)
+            period = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
+            self.machines.setdefault(resource, _MachineHours(*period)).add(*period, row.hours)
 
     def check(self) -> None:
         if self.count_repeated > MAX_REPEATED_SHARE * self.count_named:
@@ -131,18 +132,17 @@ class _Count:
 class _MachineHours:
     """The hours of one machine, by day where its rows are of a day at most."""
 
-    start: datetime | None = None
-    end: datetime | None = None
+    start: datetime
+    end: datetime
     total: Decimal = Decimal(0)
     by_day: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
 
-    def add(self, row: BillRow) -> None:
-        start, end = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
-        self.start, self.end = min(start, self.start or start), max(end, self.end or end)
-        self.total += row.hours
+    def add(self, start: datetime, end: datetime, hours: Decimal) -> None:
+        self.start, self.end = min(start, self.start), max(end, self.end)
+        self.total += hours
         if end - start <= timedelta(days=1):
             day = start.date().isoformat()
-            self.by_day[day] = self.by_day.get(day, Decimal(0)) + row.hours
+            self.by_day[day] = self.by_day.get(day, Decimal(0)) + hours
 
     @property
     def problem(self) -> str:
@@ -150,8 +150,6 @@ class _MachineHours:
         day, hours = max(self.by_day.items(), key=lambda item: item[1], default=("", Decimal(0)))
         if hours > HOURS_PER_DAY * MAX_HOURS_OVER:
             return f"{digits(hours, 4)} hours on {day}"
-        if self.start is None or self.end is None:
-            return ""
         time = Decimal((self.end - self.start).total_seconds()) / SECONDS_PER_HOUR
         if self.total <= time * MAX_HOURS_OVER + _HOUR:
             return ""

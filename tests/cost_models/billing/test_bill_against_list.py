@@ -8,6 +8,7 @@ from perfledger_cost_models.billing.bill_against_list import (
     agreed_price_notes,
     compared_prices,
     implausible_hours,
+    price_range,
 )
 from perfledger_cost_models.prices.contract import apply_overrides, read_overrides
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
@@ -121,6 +122,7 @@ def test_a_commitment_is_compared_with_all_its_terms_and_an_unknown_price_with_n
     unknown, within = comparison(make_bill(*rows))
 
     assert (unknown.basis, unknown.difference) == (PriceBasis.UNKNOWN, None)
+    assert (price_range(unknown), price_range(within)) == ("", "20.70 to 32.36")
     assert (within.basis, within.difference) == (PriceBasis.LIST, 0)
     assert (within.lowest, within.highest) == (Decimal("20.695"), Decimal("32.36"))
 

@@ -121,6 +121,12 @@ def test_a_rate_that_may_be_inverted_needs_a_persons_confirmation(currency, inve
     assert applied(text.replace("1.16", f"{inverted}\nconfirmed_on = 2026-11-02"))
 
 
+@pytest.mark.parametrize("usd", ["0", "-1.16", "1e-10", "inf"])
+def test_a_rate_is_above_zero(usd):
+    with pytest.raises(OverrideError, match="give what one EUR costs in USD"):
+        applied(EXCHANGE.replace("1.16", usd))
+
+
 @pytest.mark.parametrize(
     ("today", "is_right"),
     [

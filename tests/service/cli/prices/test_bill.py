@@ -114,6 +114,16 @@ def test_a_bill_says_which_price_it_was_compared_with(run, bill, tmp_path):
     assert price["source"].endswith("EDP 4711")
 
 
+def test_a_paid_price_without_another_one_says_so(run, bill):
+    plan = bill.read_text().replace("Standard", "Committed").replace("p5.48", "p4d.24")
+    header, row = plan.splitlines()
+    bill.write_text(f"{header},CommitmentDiscountType\n{row},Savings Plan\n")
+
+    text = " ".join(run("prices", "bill", bill).split())
+
+    assert "aws:p4d.24xlarge/savings_plan@us-east-1 48.44 no known price - unknown" in text
+
+
 def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
     document = json.loads(run("prices", "bill", bill, "--format", "json"))
 
