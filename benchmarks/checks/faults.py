@@ -11,8 +11,9 @@ last line counts; the exit status is 1 if a row is wrong.
 Not here, because no check can tell: code that is written to deceive the harness in its own process
 (it forges messages, or answers its own check= and skips the work afterwards), libraries that a
 workload loads with ctypes from a folder that is neither a checkout's nor a cache, data that both
-sides find in the user's own checkout by its path, and what a set-up or a first step does ahead for
-all steps: that may be a cache, which is a gain.
+sides find in the user's own checkout by its path. What a set-up or a first step does ahead for all
+steps may be a cache, which is a gain: a note says so where the start costs more than the steps
+save, or the first step alone gains nothing; the remedy is a check= and inputs that differ.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from fault_cases.habits import HABITS
 from fault_cases.leftover import LEFTOVER
 from fault_cases.mistakes import MISTAKES
 from fault_cases.process import CONTROLS, DYING, HANGING, MISSING
+from fault_cases.pull_requests import PULL_REQUESTS
 from fault_cases.results import RESULTS
 from fault_cases.selection import SELECTION
 from fault_cases.steps.frameworks import FRAMEWORKS
@@ -60,6 +62,7 @@ CASES = (
     *(*COPIES, *DEPENDENCIES, *SUITES, *EXCLUSIVE, *UNSEEN_CODE, *EVASIONS, *LEFTOVER),
     *(*CHECKOUTS, *NATIVE_CODE, *LATER_STEPS, *OWN_PROCESS, *SELECTION, *FRAMEWORKS, *HABITS),
     *(*MISTAKES, *SHARED_STATE, *CONFIGURATION_FILES, *DEFERRED, *PROCESS_END),
+    *PULL_REQUESTS,
 )
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, NOT_GREEN: {1, 3}, SILENT: {0}}

@@ -52,6 +52,8 @@ class StepEvidence:
     per step, without what the harness itself needs. `ends_by_clock` says that the step works until
     a clock says so; False if unknown. `end_cost` is that of the process, None if unknown, and
     `short_end_cost` that of another process of the same side which ran few steps; None if none did.
+    `outline` describes the first step's result roughly: the number of its numbers, their bounds and
+    types, by name. `start_cpu_s` is the CPU time of the first set-up and step, None if unknown.
     `has_unseen_programs` says that programs ran which may have imported installed copies of the
     repository's packages: the system does not show it.
     """
@@ -67,6 +69,8 @@ class StepEvidence:
     end_cost: EndCost | None = None
     short_end_cost: EndCost | None = None
     has_unseen_programs: bool = False
+    outline: Answer = field(default_factory=dict[str, str | int | float | bool])
+    start_cpu_s: float | None = None
 
     def seconds_of(self, step_times_s: Iterable[float]) -> float:
         """Return the total seconds of all steps whose readings are these times per step."""

@@ -22,8 +22,10 @@ from perfledger_baselines.judging.gain_doubts.check_answers import (
     unsteady_answers,
 )
 from perfledger_baselines.judging.gain_doubts.end_of_process import end_cost_doubt
+from perfledger_baselines.judging.gain_doubts.first_steps import kept_work, start_trade
 from perfledger_baselines.judging.gain_doubts.leftover_work import leftover_doubt, unawaited_work
 from perfledger_baselines.judging.gain_doubts.mean_steps import MEAN_DOUBT, least_doubtful_gain
+from perfledger_baselines.judging.gain_doubts.other_results import other_result
 from perfledger_baselines.judging.gain_doubts.undone_steps import (
     clock_doubt,
     undone_doubt,
@@ -171,14 +173,29 @@ def gain_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...
         if gain > HUGE_GAIN:
             warnings.append(f"{faster}: check that its result is still right")
         elif not (_is_accepted(bundle, name) or agrees(pairs.get(name, {}))):
-            doubt = _less_work(bundle, name, gain)
-            if lost := _lost_numbers(pairs.get(name, {})):
-                doubt = doubt or f"{lost}: check that it still does all that base's does"
-            doubt = doubt or _unexamined_part(pairs.get(name, {}))
-            if unawaited := unawaited_work(pairs.get(name, {})):
-                doubt = doubt or f"{unawaited}: check that it is done when a step returns"
+            doubt = _gain_remark(bundle, name, pairs.get(name, {}), gain)
             warnings += [f"{faster} and {doubt}"] if doubt else []
     return tuple(warnings)
+
+
+def _gain_remark(bundle: Bundle, workload: str, pairs: Pairs, gain: float) -> str:
+    """Return the first reason to look at a gain, with advice; "" without one."""
+    look = "check that it still does all that base's does"
+    done = "check that it is done when a step returns"
+    remarks = (
+        _with_advice(other_result(pairs), look),
+        _less_work(bundle, workload, gain),
+        _with_advice(_lost_numbers(pairs), look),
+        _unexamined_part(pairs),
+        _with_advice(unawaited_work(pairs), done),
+        start_trade(pairs, gain),
+        kept_work(pairs, gain),
+    )
+    return next(filter(None, remarks), "")
+
+
+def _with_advice(reason: str, advice: str) -> str:
+    return f"{reason}: {advice}" if reason else ""
 
 
 def undone_warnings(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def result_state(result: object) -> ResultState:
         return ResultState.NOT_READY
     states: set[ResultState] = set()
     examined = 0
-    for leaf in result_leaves(result, as_leaf=_are_plain):
+    for leaf in result_leaves(result, as_leaf=are_plain):
         examined += 1 if isinstance(leaf, (PLAIN, *CONTAINERS, array)) else ARRAY_COST
         if examined > MAX_EXAMINED:
             states.add(ResultState.PARTLY_EXAMINED)
@@ -143,7 +143,7 @@ def _parts_of_array(value: Foreign) -> Iterable[object] | None:
     return [value.to_numpy()] if is_table else None
 
 
-def _are_plain(value: object) -> bool:
+def are_plain(value: object) -> bool:
     """Return whether this is a container of plain numbers and texts alone."""
     if type(value) is array:
         return True
@@ -157,7 +157,7 @@ def _values_in(value: Foreign) -> Foreign:
     return cast("Foreign", value).values() if isinstance(value, dict) else value
 
 
-def _numbers_in(value: Foreign) -> Foreign:
+def numbers_in(value: Foreign) -> Foreign:
     """Return the numbers of a container of plain values."""
     values = _values_in(value)
     are_all = NUMBERS.issuperset(map(type, values))
@@ -183,10 +183,10 @@ def _numbers_state(numbers: Foreign) -> ResultState:
 def _leaf_state(leaf: object) -> ResultState:
     try:
         if isinstance(leaf, (*CONTAINERS, array)):
-            return _numbers_state(_numbers_in(leaf))
+            return _numbers_state(numbers_in(leaf))
         if not isinstance(leaf, PLAIN) and _is_unfinished(leaf):
             return ResultState.NOT_READY
-        bounds = _bounds(leaf)
+        bounds = bounds_of(leaf)
     except Exception:  # a boundary: sparse or remote arrays, failing attributes
         return ResultState.UNKNOWN
     if not bounds:
@@ -246,7 +246,7 @@ def _is_lazy(leaf: object) -> bool:
     return isinstance(leaf, Iterator) and not isinstance(leaf, IOBase | itertools.count)
 
 
-def _bounds(leaf: Foreign) -> tuple[float, ...]:
+def bounds_of(leaf: Foreign) -> tuple[float, ...]:
     """Return the smallest and largest number in a leaf, NaN if it holds one; () without numbers."""
     torch: Foreign = sys.modules.get("torch")
     numpy: Foreign = sys.modules.get("numpy")

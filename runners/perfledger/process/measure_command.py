@@ -15,8 +15,9 @@ from time import monotonic, time
 from perfledger.failure_reason import detail_of
 from perfledger.measuring.clock_bound import ends_by_clock
 from perfledger.measuring.compiling_steps import CompilingSteps
-from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse
+from perfledger.measuring.core_use import PREPARED_ON_DEVICE, RANKS, CoreUse, process_cpu_s
 from perfledger.measuring.rank_link import ExchangeKind, RankLink
+from perfledger.measuring.result_outline import result_outline
 from perfledger.measuring.step_results import (
     check_answer,
     limited_answer,
@@ -254,6 +255,7 @@ class _Results:
         self.verify: Callable[[], object] = no_remarks  # verifies that the step is the variant's
         self.ends_by_clock = False
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
+        self._began_cpu_s = process_cpu_s()
         self._states: list[ResultState] = []
 
     def begin(self, transformed: TransformedStep, teardowns: ExitStack) -> None:
@@ -267,6 +269,11 @@ class _Results:
         Only the first is checked: after more steps a training step has another answer. Raises
         UnmeasurableError if the variant was not what ran.
         """
+        if not self._states:
+            start_s = process_cpu_s() - self._began_cpu_s
+            start_cpu_s = start_s if start_s >= 0 else None  # NaN: a child's time is not known
+            outline = result_outline(result)
+            self._evidence = replace(self._evidence, start_cpu_s=start_cpu_s, outline=outline)
         self.verify()
         check = self._workload.check if self._states == [] else None
         answer = check_answer(check, result) if check is not None else self._evidence.answer

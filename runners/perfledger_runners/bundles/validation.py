@@ -300,7 +300,8 @@ def _check_evidence(evidence: StepEvidence) -> None:
     require(0 <= evidence.tolerance < 1, "evidence.tolerance: not a share below 1")
     is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
     require(is_possible_number, f"evidence.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
-    for name in ("empty_step_s", "paused_cores", "leftover_s"):
+    require(len(evidence.outline) <= MAX_ANSWERS, f"evidence.outline: more than {MAX_ANSWERS}")
+    for name in ("empty_step_s", "paused_cores", "leftover_s", "start_cpu_s"):
         value = cast("float | None", getattr(evidence, name))
         require(value is None or value >= 0, f"evidence.{name}: negative")
     for cost in filter(None, (evidence.end_cost, evidence.short_end_cost)):

@@ -18,6 +18,7 @@ from perfledger_runners.children.reading_checks import MAX_READING
 from perfledger_runners.safe_text import clean_text
 
 MAX_ANSWER_TEXT = 300
+MAX_OUTLINE = 10  # entries of the outline of a result
 MAX_TASKS = 2**22  # Linux has no more on a machine
 
 AnswerText = Annotated[str, Meta(max_length=MAX_ANSWER_TEXT)]
@@ -51,6 +52,10 @@ class Evidence(Struct, frozen=True, kw_only=True):
     leftover_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
     ends_by_clock: bool = False
     has_unseen_programs: bool = False
+    outline: Annotated[
+        dict[AnswerText, AnswerNumber | AnswerText], Meta(max_length=MAX_OUTLINE)
+    ] = {}
+    start_cpu_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
 
     def step_evidence(self) -> StepEvidence:
         """Return the evidence with texts that are safe to show and store."""
@@ -64,6 +69,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
             leftover_s=self.leftover_s,
             ends_by_clock=self.ends_by_clock,
             has_unseen_programs=self.has_unseen_programs,
+            outline={clean_text(name): _clean(value) for name, value in self.outline.items()},
+            start_cpu_s=self.start_cpu_s,
         )
 
 

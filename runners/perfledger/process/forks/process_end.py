@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -115,7 +116,7 @@ class ProcessEnd:
         tasks = len(other_threads_s())
         with (
             self.stopwatch() as stop,
-            _before_exit(lambda: (stop(), self._send(send, tasks, largest))),
+            _before_exit(stop, partial(self._send, send, tasks, largest)),
         ):
             atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - see `leave`
             for finalizer in [*self._finalizers()]:
@@ -187,8 +188,8 @@ class _Clocks:
 
 
 @contextmanager
-def _before_exit(report: Callable[[], object]) -> Generator[None]:
-    """Call a function if this process ends itself inside, by `os._exit`.
+def _before_exit(*reports: Callable[[], None]) -> Generator[None]:
+    """Call some functions if this process ends itself inside, by `os._exit`.
 
     Code that has imported the function itself is not noticed.
     """
@@ -196,7 +197,8 @@ def _before_exit(report: Callable[[], object]) -> Generator[None]:
 
     def report_and_leave(status: int) -> NoReturn:
         if os.getpid() == process:  # not a fork of it
-            report()
+            for report in reports:
+                report()
         leave(status)
 
     setattr(os, "_exit", report_and_leave)  # noqa: B010 - a module's function

@@ -202,9 +202,11 @@ def test_a_thread_that_neither_computes_nor_waits_for_a_core_sleeps(
 
     with end.stopwatch():
         pass
-    end.finish(lambda _, fields: sent.append(fields["end_cost"]["asleep_s"]))
+    end.finish(lambda _, fields: sent.append(fields))
 
-    assert sent == [2 * asleep_s]  # the wait for other threads is not a part of it
+    # The wait for other threads is not a part of the sleep.
+    cost = {"steps": 3, "cpu_s": 0.75, "tasks": 1, "asleep_s": 2 * asleep_s}
+    assert sent == [{"workload": "w", "end_cost": cost}]
 
 
 def test_a_process_that_ends_itself_is_reported_before_and_its_forks_are_not(tmp_path, monkeypatch):
@@ -246,4 +248,5 @@ def test_the_figures_of_the_largest_rank_are_sent(tmp_path, monkeypatch):
     end.finish(lambda _, fields: sent.append(fields), largest=lambda cost: replace(cost, cpu_s=5.0))
     end.finish(lambda *_: pytest.fail("a rank has ended"), largest=lambda _: None)
 
-    assert [each["end_cost"]["cpu_s"] for each in sent] == [5.0]
+    cost = {"steps": 3, "cpu_s": 5.0, "tasks": 1, "asleep_s": 0.0}
+    assert sent == [{"workload": "w", "end_cost": cost}]
