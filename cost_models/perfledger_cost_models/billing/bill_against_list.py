@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from perfledger.rounding import decimals
 from perfledger_cost_models.billing.focus import Bill, paid_prices
+from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.prices.diff import newest_prices
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PriceSheet
 from perfledger_cost_models.prices.priced_rows import PricedRow
@@ -126,13 +127,20 @@ def implausible_hours(
     Its cost an hour is further off all list prices of its SKU and pricing model than usual
     discounts (`prices.term_rules.billed_prices`), and off those of `own_prices`, a sheet with an
     organisation's own prices and discounts: the clause names an agreed price that it contradicts
-    besides. Instances without a list price are not compared. With `certain` only those are named
-    that no discount explains.
+    besides. Of instances without a list price only what no device can cost is named. With `certain`
+    only those are named that no discount explains.
     """
     billed = [PricedRow(row, price) for row, price in enumerate(paid_prices(bill, source=name))]
     listed = [
         PricedRow(-row, price, is_reference=True) for row, price in enumerate(sheet.prices, start=1)
     ]
+    for row in billed:
+        paid = row.price
+        if not is_device_price(paid.usd_per_device_hour):
+            yield (
+                f"{paid.provider}:{paid.sku} {paid.pricing_model}: {paid.usd_per_hour:.2e} USD an "
+                "hour were paid by the bill, which is no price: its hours or costs are wrong"
+            )
     for row, _, reason in billed_prices([*listed, *billed]):
         is_agreed = own_prices is not None and _is_near(row.price, own_prices, MAX_BILLED_FOLD)
         if not (is_agreed or (certain and _is_near(row.price, sheet, UNIT_FOLD))):

@@ -127,6 +127,15 @@ def test_a_commitment_is_compared_with_all_its_terms_and_an_unknown_price_with_n
     assert (within.lowest, within.highest) == (Decimal("20.695"), Decimal("32.36"))
 
 
+def test_a_price_that_no_device_can_have_is_named_without_a_list_price(make_bill, a_bill_row):
+    plan = {"PricingCategory": "Committed", "CommitmentDiscountType": "Savings Plan"}
+    row = a_bill_row("a", "100", "0.0000001", **plan, ResourceType="p4d.24xlarge")
+
+    (reason,) = implausible_hours(make_bill(row), packaged_sheet(), name="bill.csv", certain=True)
+
+    assert reason.startswith("aws:p4d.24xlarge savings_plan: 1.00e-9 USD an hour were paid")
+
+
 def test_an_instance_without_a_list_price_is_not_comparison_of(make_bill, a_bill_row):
     committed = {"PricingCategory": "Committed", "CommitmentDiscountType": "Savings Plan"}
     row = a_bill_row("a", "100", "1", **committed, ResourceType="p4d.24xlarge")
