@@ -63,6 +63,9 @@ class PoolSimulation:
         self._is_migrating = policy.preemption is Preemption.MIGRATION
         self._is_local = policy.locality is Locality.FEWEST
         self._are_teams_equal = policy.share is FairShareRule.NONE
+        # The old end of a job that stopped before starts none, unless time alone changes the order.
+        is_timeless = self._are_teams_equal and not reservations
+        self._has_old_ends = self._is_migrating or (self._may_preempt and is_timeless)
         self._free, self._placer, self._unusable = devices_and_placer(
             jobs, cluster, nodes, policy, has_calendar=bool(reservations), seed=seed
         )
@@ -126,8 +129,8 @@ class PoolSimulation:
             self._start_all(now)
 
     def _next_event_ms(self) -> int:
-        """Return the time of the next event; the old ends of jobs that migrated are none."""
-        while self._is_migrating and self._events:
+        """Return the time of the next event; the old ends of preempted or moved jobs are none."""
+        while self._has_old_ends and self._events:
             end_ms, job = self._events[0]
             run = self._running.get(job)
             if job < 0 or (run is not None and run.end_ms == end_ms):
