@@ -46,7 +46,7 @@ def work(tolerance=1e-9):
 """
 KEYED = """
 import itertools
-rows = itertools.cycle([[number + shift for number in range(20_000)] for shift in range(7)])
+rows = itertools.cycle([[number + shift for number in range(200_000)] for shift in range(7)])
 def features(values):
     return sum(value * value for value in values)
 def work():
