@@ -72,7 +72,7 @@ def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(fa
         *("slow", "carry-over", "controls", "dependencies", "suites", "other copies"),
         *("one at a time", "unseen code", "evasions", "leftover work", "later steps"),
         *("checkouts", "selection", "habits", "own process", "native code", "frameworks"),
-        *("mistakes", "shared state", "configuration", "deferred work"),
+        *("mistakes", "shared state", "configuration", "deferred work", "pull requests"),
         "end of the process",
     }
 
