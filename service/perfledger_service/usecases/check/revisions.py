@@ -20,6 +20,7 @@ from perfledger_runners.checkouts.workload_overlay import (
     WorkloadOverlay,
     WorkloadSource,
 )
+from perfledger_runners.safe_text import clean_text
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.rendering.layout.number_format import quantity
 from perfledger_service.settings.check import CheckSettings
@@ -38,6 +39,9 @@ UNTRUSTED_ENV_NOTE = (
     "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
     "the check runs, or merge the configuration first"
 )
+
+MAX_SETTINGS = 5  # named in a note
+MAX_SETTING = 40  # letters of its name there
 
 NO_TESTS = (
     "no test in {} uses the fixture `benchmark`: name the folders or files of its tests, as in "
@@ -187,6 +191,9 @@ def configuration_of(
     config = _table(partial(repository.read_file, sides.base.sha))
     read_head = partial(repository.read_file, sides.head.sha)
     base_file = config[0] if config else ""
+    head_table = _head_table(read_head) if base_file else {}
+    if config is not None:
+        notes += _unused_setting_notes(config[1], head_table)
     if config is None:
         config = _table(read_head)
         if config is not None:
@@ -202,21 +209,33 @@ def configuration_of(
         base_file=base_file,
         notes=notes,
         start_settings=start_settings(flags, settings),
-        head_paths=_other_paths(read_head, settings) if base_file else (),
+        head_paths=_other_paths(head_table, settings) if base_file else (),
     )
 
 
-def _other_paths(
-    read_file: Callable[..., bytes | None], settings: CheckSettings
-) -> tuple[str, ...]:
-    """Return the `paths` of a configuration that does not apply, if they differ.
-
-    Errors in it are not this check's concern.
-    """
+def _head_table(read_file: Callable[..., bytes | None]) -> Mapping[str, object]:
+    """Return head's settings, which do not apply; errors in them are not this check's concern."""
     try:
         _, table = _table(read_file) or ("", {})
     except SettingsError:
+        return {}
+    return table
+
+
+def _unused_setting_notes(
+    base: Mapping[str, object], head: Mapping[str, object]
+) -> tuple[str, ...]:
+    """Return a note on the settings that head's configuration changes, if it has any."""
+    names = sorted(name for name in {*base, *head} if base.get(name) != head.get(name))
+    if not head or not names:
         return ()
+    more = f" and {len(names) - MAX_SETTINGS} more" if len(names) > MAX_SETTINGS else ""
+    listed = clean_text(", ".join(name[:MAX_SETTING] for name in names[:MAX_SETTINGS]))
+    return (f"head changes settings ({listed}{more}): base's apply until they are merged",)
+
+
+def _other_paths(table: Mapping[str, object], settings: CheckSettings) -> tuple[str, ...]:
+    """Return the `paths` of a configuration that does not apply, if they differ."""
     paths = table.get("paths")
     listed = cast("list[object]", paths) if isinstance(paths, list) else []
     names = tuple(name for name in listed if isinstance(name, str))

@@ -133,7 +133,7 @@ def test_a_change_cannot_relax_its_own_gate(checkout):
 
     configuration = checkout.configuration()
 
-    assert (configuration.settings.margin, configuration.notes) == (0.05, ())
+    assert configuration.settings.margin == 0.05
     assert configuration.base_file == "perfledger.toml"
 
 
@@ -220,6 +220,30 @@ def test_paths_of_head_that_do_not_decide_are_known(checkout, head, bytes_moved)
 
     assert configuration.settings.paths == ("benchmarks",)
     assert configuration.head_paths == bytes_moved
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ('margin = 0.5\npaths = ["benchmarks"]\nfloor = 0.2', "floor, margin"),
+        ('margin = 0.05\npaths = ["benchmarks"]', ""),
+        ("margin = ", ""),
+        (
+            'floor = 0.2\nmax_pairs = 9\nbudget = "9m"\ntimeout = 9\nundecided = "neutral"',
+            "budget, floor, margin, max_pairs, paths and 2 more",
+        ),
+        ("unknown = 1", ""),
+    ],
+)
+def test_settings_that_head_changes_are_named_as_they_do_not_apply(checkout, head, names):
+    checkout.commit(perfledger='margin = 0.05\npaths = ["benchmarks"]')
+    checkout.commit(perfledger=head)
+
+    configuration = checkout.configuration()
+
+    assert configuration.settings.margin == 0.05
+    note = f"head changes settings ({names}): base's apply until they are merged"
+    assert configuration.notes == ((note,) if names else ())
 
 
 def test_a_flag_goes_before_the_configuration(checkout):
