@@ -350,7 +350,7 @@ class Review:
             UnknownFigure(
                 name=f"the cost of {one.name}",
                 reason=one.reason,
-                remedy=f"a price of {one.where}, or its [[speed]] in the plan",
+                remedy=f"a dated price of {one.where}, and its [[speed]] if it is another device",
             )
             for one in self.model.unpriced
         ]

@@ -9,7 +9,7 @@ from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, files_of
 from perfledger_service.cli.option_groups import DAY, argument, how, what
-from perfledger_service.cli.option_values import usd
+from perfledger_service.cli.option_values import today, usd
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
@@ -88,7 +88,7 @@ def forecast(
     output.write_document(
         forecast_files(
             files_of(files or (), source, ImportKind.USAGE),
-            ForecastRequest(step=period, periods=periods, budget=budget.budget),
+            ForecastRequest(step=period, periods=periods, budget=budget.budget, today=today()),
             rate=price_flags.rate_of(purchase_option),
         ),
         forecast_document,

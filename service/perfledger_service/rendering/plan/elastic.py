@@ -78,7 +78,11 @@ def _sentences(view: ElasticComparison) -> Iterator[str]:
     first = view.outcomes[0]
     for outcome in view.outcomes[1:]:
         change = round(100 * (_mean_s(outcome) / _mean_s(first) - 1))
-        sooner = f"{abs(change)}% {'sooner' if change < 0 else 'later'} than" if change else "as"
+        sooner = (
+            f"{abs(change)}{number_format.NBSP}% {'sooner' if change < 0 else 'later'} than"
+            if change
+            else "as"
+        )
         usd, first_usd = view.usd(outcome), view.usd(first)
         cost = "" if usd is None else f", for {_usd(usd)} ({_usd(first_usd)})"
         yield (

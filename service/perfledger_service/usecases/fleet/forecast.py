@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 from perfledger_cost_models.billing.usage_readers import FOCUS
 from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
@@ -20,6 +21,7 @@ from perfledger_cost_models.forecasting.past_periods import (
     read_history,
 )
 from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
+from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.fleet.hours import read_usages
@@ -32,11 +34,12 @@ _USUAL = {PeriodLength.MONTH: 6, PeriodLength.WEEK: 13}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastRequest:
-    """Horizon of a forecast, and its budget; None leaves the choice to the history."""
+    """Horizon and budget of a forecast, and its day; None leaves the choice to the history."""
 
     step: PeriodLength | None
     periods: int | None
-    budget: SpendingBudget | None
+    today: date
+    budget: SpendingBudget | None = None
 
 
 def forecast_files(
@@ -45,10 +48,11 @@ def forecast_files(
     """Forecast hours, spend or both from usage files and bills.
 
     `rate` prices the hours instead of the amounts paid. Raises UsageError for files that cannot be
-    counted or forecast.
+    counted or forecast, and for a month or week that has not ended.
     """
     with translate_errors():
         history = _history(files, request.step)
+        _require_past(history, request.today)
         if rate is not None:
             history = _priced_history(history, rate)
         horizon = request.periods
@@ -105,6 +109,21 @@ def _history(files: Sequence[NamedBytes], step: PeriodLength | None) -> UsageHis
         )
         raise UsageError(msg)
     return history
+
+
+def _require_past(history: UsageHistory, today: date) -> None:
+    """Raise UsageError if the last period has not ended, because its amounts would be too low.
+
+    The day after `today` may have begun in another time zone.
+    """
+    calendar, count = history.calendar, len(history)
+    last_day = calendar.start(count) - ONE_DAY
+    if last_day > today + ONE_DAY:
+        msg = (
+            f"the {calendar.step} from {calendar.start(count - 1)} to {last_day} has not ended on "
+            f"{today}: leave out what is not past"
+        )
+        raise UsageError(msg)
 
 
 def _priced_history(history: UsageHistory, rate: HourlyRate) -> UsageHistory:

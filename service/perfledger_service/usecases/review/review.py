@@ -350,9 +350,9 @@ def _forecast(
     if planned is None:
         return None, ()
     files = _read_input_files(planned.files, ImportKind.USAGE, request)
-    forecast_request = ForecastRequest(step=planned.step, periods=planned.periods, budget=None)
+    terms = ForecastRequest(step=planned.step, periods=planned.periods, today=request.today)
     rate = None if planned.at is None else rate_of(sheet, planned.at, today=request.today)
-    forecast = forecast_files(files, forecast_request, rate=rate)
+    forecast = forecast_files(files, terms, rate=rate)
     return forecast, tuple(
         _source("hours and money of the past", each.name, each.data) for each in files
     )
