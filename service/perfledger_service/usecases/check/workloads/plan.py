@@ -16,6 +16,7 @@ from perfledger_runners.safe_text import MAX_DETAIL
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 NOT_TIMED = "not timed: a limit of fail_on is exceeded"
+NOT_COMPARED = "head has no workload of it, so nothing is compared with what it held"
 OF_ENVIRONMENTS = frozenset({FailureReason.BUILD, FailureReason.PACKAGES})
 
 
@@ -88,8 +89,9 @@ def plan_workloads(
     of work changed, because the steps are then not comparable. One that only head registers is new.
     A broken file on head is a failure of its own, unless missing workloads account for it, globs
     choose other modules, or an expression chooses workloads and none of those that base registers
-    in this file: that is noted. `configured` has the "module:function" names in settings, by the
-    setting.
+    in this file: that is noted. What a file held that is broken on base and has no workload on
+    head is unknown: that is noted, or a failure if the budget ended its import. `configured` has
+    the "module:function" names in settings, by the setting.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
@@ -131,6 +133,15 @@ def plan_workloads(
     ]
     for each in unaccounted:
         failures += [] if each in unneeded else _failures_of(each, base.broken, choice)
+    head_files = {head.files.get(name, spec.module) for name, spec in head_specs.items()}
+    unknown_files = [
+        each
+        for each in _unaccounted_files(broken_on_base, head_files, choice.globs)
+        if not any(other.path == each.path for other in head.broken)
+    ]
+    failures += [
+        _unknown_file_failure(each) for each in unknown_files if each.reason is FailureReason.BUDGET
+    ]
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -145,6 +156,11 @@ def plan_workloads(
             *head.notes,
             *_notes((base, head), configured),
             *(_unneeded_note(each, choice) for each in unneeded),
+            *(
+                _unknown_file_note(each)
+                for each in unknown_files
+                if each.reason is not FailureReason.BUDGET
+            ),
         ),
     )
 
@@ -155,13 +171,13 @@ def work_of(spec: WorkloadSpec) -> tuple[str, float, int]:
 
 
 def _unaccounted_files(
-    head: Iterable[UnreadablePath], missing_modules: Collection[str], globs: Sequence[str]
+    broken: Iterable[UnreadablePath], modules: Collection[str], globs: Sequence[str]
 ) -> list[UnreadablePath]:
-    """Return head's broken files without a missing workload."""
+    """Return the broken files of a side that break none of these modules."""
     return [
         file
-        for file in head
-        if _may_hold(file, globs) and not any(_breaks(file, module) for module in missing_modules)
+        for file in broken
+        if _may_hold(file, globs) and not any(_breaks(file, module) for module in modules)
     ]
 
 
@@ -188,6 +204,19 @@ def _unneeded_note(file: UnreadablePath, choice: WorkloadChoice) -> str:
     """Return the note on a broken file of which nothing is chosen on base."""
     reason = f"{choice} chooses none of its workloads on base"
     return f"{_cut(file.path)} cannot be imported on head; {reason}: {file.detail}"[:MAX_DETAIL]
+
+
+def _unknown_file_failure(file: UnreadablePath) -> Failure:
+    """Return the failure of a file whose import on base the budget ended, and that head lacks."""
+    failure = _import_failure(_cut(file.path), Side.BASE, file)
+    return replace(failure, detail=f"{NOT_COMPARED}: {failure.detail}"[:MAX_DETAIL])
+
+
+def _unknown_file_note(file: UnreadablePath) -> str:
+    """Return the note on a file that base cannot import and head lacks."""
+    return f"{_cut(file.path)} cannot be imported on base; {NOT_COMPARED}: {file.detail}"[
+        :MAX_DETAIL
+    ]
 
 
 def _may_hold(file: UnreadablePath, globs: Sequence[str]) -> bool:
