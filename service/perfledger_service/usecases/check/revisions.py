@@ -191,10 +191,11 @@ def configuration_of(
     config = _table(partial(repository.read_file, sides.base.sha))
     read_head = partial(repository.read_file, sides.head.sha)
     base_file = config[0] if config else ""
-    head_table = _head_table(read_head) if base_file else {}
+    head_table: Mapping[str, object] = {}
     if config is not None:
-        notes += _unused_setting_notes(config[1], head_table)
-    if config is None:
+        head_table, head_notes = _head_table(read_head, config[1], flags=flags)
+        notes += head_notes
+    else:
         config = _table(read_head)
         if config is not None:
             notes += (f"base has no configuration: the head's {config[0]} was used",)
@@ -213,25 +214,27 @@ def configuration_of(
     )
 
 
-def _head_table(read_file: Callable[..., bytes | None]) -> Mapping[str, object]:
-    """Return head's settings, which do not apply; errors in them are not this check's concern."""
+def _head_table(
+    read_file: Callable[..., bytes | None],
+    base: Mapping[str, object],
+    *,
+    flags: Mapping[str, object],
+) -> tuple[Mapping[str, object], tuple[str, ...]]:
+    """Return head's settings, which do not apply, and a note on those that it changes or breaks.
+
+    Settings that are refused are none.
+    """
     try:
-        _, table = _table(read_file) or ("", {})
-    except SettingsError:
-        return {}
-    return table
-
-
-def _unused_setting_notes(
-    base: Mapping[str, object], head: Mapping[str, object]
-) -> tuple[str, ...]:
-    """Return a note on the settings that head's configuration changes, if it has any."""
+        name, head = _table(read_file) or ("", {})
+        check_settings(flags=flags, table=dict(head), table_name=name)
+    except SettingsError as error:
+        return {}, (f"head's configuration will be refused once it is merged: {error}",)
     names = sorted(name for name in {*base, *head} if base.get(name) != head.get(name))
     if not head or not names:
-        return ()
+        return head, ()
     more = f" and {len(names) - MAX_SETTINGS} more" if len(names) > MAX_SETTINGS else ""
     listed = clean_text(", ".join(name[:MAX_SETTING] for name in names[:MAX_SETTINGS]))
-    return (f"head changes settings ({listed}{more}): base's apply until they are merged",)
+    return head, (f"head changes settings ({listed}{more}): base's apply until they are merged",)
 
 
 def _other_paths(table: Mapping[str, object], settings: CheckSettings) -> tuple[str, ...]:

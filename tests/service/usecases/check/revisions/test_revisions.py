@@ -227,12 +227,10 @@ def test_paths_of_head_that_do_not_decide_are_known(checkout, head, bytes_moved)
     [
         ('margin = 0.5\npaths = ["benchmarks"]\nfloor = 0.2', "floor, margin"),
         ('margin = 0.05\npaths = ["benchmarks"]', ""),
-        ("margin = ", ""),
         (
             'floor = 0.2\nmax_pairs = 9\nbudget = "9m"\ntimeout = 9\nundecided = "neutral"',
             "budget, floor, margin, max_pairs, paths and 2 more",
         ),
-        ("unknown = 1", ""),
     ],
 )
 def test_settings_that_head_changes_are_named_as_they_do_not_apply(checkout, head, names):
@@ -244,6 +242,28 @@ def test_settings_that_head_changes_are_named_as_they_do_not_apply(checkout, hea
     assert configuration.settings.margin == 0.05
     note = f"head changes settings ({names}): base's apply until they are merged"
     assert configuration.notes == ((note,) if names else ())
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        ("margin = ", "perfledger.toml"),
+        ("margim = 0.05", "margim"),
+        ("margin = 7", "'margin'"),
+        ("paths = 3", "'paths'"),
+    ],
+)
+def test_a_configuration_that_would_break_later_checks_is_named(checkout, head, named):
+    checkout.commit(perfledger="margin = 0.05")
+    checkout.commit(perfledger=head)
+
+    configuration = checkout.configuration()
+
+    assert configuration.settings.margin == 0.05
+    (note,) = configuration.notes
+    before, _, reason = note.partition(": ")
+    assert before == "head's configuration will be refused once it is merged"
+    assert named in reason
 
 
 def test_a_flag_goes_before_the_configuration(checkout):
