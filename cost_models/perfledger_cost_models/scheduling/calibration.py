@@ -28,6 +28,8 @@ MAX_ERROR = 0.3  # a replay that is further off predicts no gain
 MIN_KNOWN_SHARE = 0.9
 # A record with a shorter mean wait has no queue: nothing to compare a replay's waits with.
 MIN_MEAN_WAIT_S = 1.0
+# Jobs that waited so long: the waits of fewer may be chance.
+MIN_WAITING_JOBS = 10
 MAX_UNPLACEABLE = 0.01  # the recorded cluster ran them all
 SHORT_S = 60.0  # added to waits before their ratio, so that a few seconds make no difference
 
@@ -41,6 +43,7 @@ class ReplayCalibration:
     wait_p95: BootstrapInterval | None
     utilization: BootstrapInterval | None
     makespan: BootstrapInterval | None
+    waiting_jobs: int  # that waited MIN_MEAN_WAIT_S or more in the record
     unplaceable: float  # share of the jobs that fit no node of the replay
     job_error: float  # mean over jobs of the absolute log of their ratio of waits
 
@@ -48,10 +51,11 @@ class ReplayCalibration:
     def is_calibrated(self) -> bool:
         """Return whether all ratios are within MAX_ERROR of one, of nearly all jobs.
 
-        A record without waits calibrates nothing.
+        A record without waits, or with those of a few jobs, calibrates nothing.
         """
         is_whole = self.unplaceable <= MAX_UNPLACEABLE
-        return is_whole and self.wait_mean is not None and all(map(is_near, self._ratios()))
+        has_waits = self.wait_mean is not None and self.waiting_jobs >= MIN_WAITING_JOBS
+        return is_whole and has_waits and all(map(is_near, self._ratios()))
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -117,6 +121,7 @@ def calibration_of(outcome: JobOutcomes, *, has_ends: bool = True) -> ReplayCali
             days,
             has_ends=has_ends,
         ),
+        waiting_jobs=int(np.count_nonzero(recorded >= MIN_MEAN_WAIT_S)),
         unplaceable=outcome.unplaceable / (len(outcome.jobs) + outcome.unplaceable),
         job_error=float(np.abs(np.log((replayed + SHORT_S) / (recorded + SHORT_S))).mean()),
     )

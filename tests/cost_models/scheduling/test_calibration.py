@@ -28,6 +28,18 @@ def with_record(outcome, factor):
     return replace(outcome, jobs=replace(outcome.jobs, wait_ms=waits))
 
 
+@pytest.mark.parametrize(("days", "is_calibrated"), [(9, False), (10, True)])
+def test_a_record_in_which_a_few_jobs_waited_calibrates_nothing(outcome, days, is_calibrated):
+    recorded = with_record(outcome, 1.0)
+    waits = np.where(np.arange(20) < 2 * days, recorded.jobs.wait_ms, 0)
+    few = replace(recorded, jobs=replace(recorded.jobs, wait_ms=waits))
+    replay_calibration = calibration_of(few)
+
+    assert replay_calibration is not None
+    assert replay_calibration.waiting_jobs == days
+    assert replay_calibration.is_calibrated is is_calibrated
+
+
 def test_a_replay_of_its_own_schedule_is_calibrated(outcome):
     replay_calibration = calibration_of(with_record(outcome, 1.0))
 

@@ -7,6 +7,7 @@ from perfledger_cost_models.capacity.log_queue import LogQueuePlan
 from perfledger_cost_models.scheduling.calibration import (
     MAX_ERROR,
     MAX_UNPLACEABLE,
+    MIN_WAITING_JOBS,
     ReplayCalibration,
     is_near,
 )
@@ -70,6 +71,11 @@ def calibration_sentence(calibration: ReplayCalibration | None) -> str:
     """Return whether a replay is calibrated, and how it differs from the record."""
     if calibration is None or calibration.wait_mean is None:
         return NO_RECORD
+    if calibration.waiting_jobs < MIN_WAITING_JOBS:
+        return (
+            f"Not calibrated: only {quantity(calibration.waiting_jobs, 'job')} of the log waited, "
+            f"and the waits of fewer than {MIN_WAITING_JOBS} may be chance."
+        )
     limit = number_format.margin(MAX_ERROR)
     if calibration.is_calibrated:
         return f"Calibrated: the replay with {calibration.policy} is within {limit} of the record."

@@ -290,7 +290,13 @@ def _replay_choices(plan: LogQueuePlan) -> str:
     if calibration is None:
         return f"{devices}: {peak_words(plan.peak_devices, plan.devices, plan.per_node)}."
     what = f"{policy} on {devices}" if plan.is_policy_fitted else devices
-    return f"{what}: of the usual policies and sizes, the closest to the recorded schedule{limit}."
+    closest = f"of the usual policies and sizes, the closest to the recorded schedule{limit}"
+    if plan.stated_devices is not None or is_far:
+        return f"{what}: {closest}."
+    return (
+        f"{what}: {closest}. The log does not state how many there were, and other causes of waits "
+        "may look like fewer devices: give their number if you know it."
+    )
 
 
 def _besides(plan: LogQueuePlan) -> str:

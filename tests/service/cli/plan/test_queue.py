@@ -76,6 +76,7 @@ def test_devices_and_policy_are_those_of_the_record_unless_given(run, log):
 
     assert "Calibrated: the replay with fifo is within 30 % of the record." in text
     assert "fifo on 4 devices: of the usual policies and sizes, the closest" in text
+    assert "other causes of waits may look like fewer devices" in text
 
 
 def test_a_replay_unlike_the_record_is_a_screening(run, unlike_log):

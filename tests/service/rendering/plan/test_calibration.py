@@ -22,13 +22,14 @@ def plain_text(text):
 
 @pytest.fixture
 def calibration():
-    def calibration(wait=ONE, *, p95=ONE, unplaceable=0.0):
+    def calibration(wait=ONE, *, p95=ONE, waiting_jobs=100, unplaceable=0.0):
         return ReplayCalibration(
             policy="easy",
             wait_mean=wait,
             wait_p95=p95,
             utilization=ONE,
             makespan=None,
+            waiting_jobs=waiting_jobs,
             unplaceable=unplaceable,
             job_error=0.1,
         )
@@ -50,6 +51,13 @@ def test_each_figure_beyond_the_limit_is_named_with_its_interval(calibration):
         "Not calibrated within 30 %: 20.0 % of the jobs fit no node of the replay; the replay with "
         "easy has 0.33 (0.21 to 0.5) times the recorded mean wait, 0.33 (0.21 to 0.5) times the "
         "recorded P95 wait."
+    )
+
+
+def test_the_waits_of_a_few_jobs_calibrate_nothing(calibration):
+    assert plain_text(calibration_sentence(calibration(waiting_jobs=2))) == (
+        "Not calibrated: only 2 jobs of the log waited, and the waits of fewer than 10 may be "
+        "chance."
     )
 
 
