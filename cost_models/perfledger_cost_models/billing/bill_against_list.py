@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from perfledger.rounding import decimals
+from perfledger.rounding import decimals, digits
 from perfledger_cost_models.billing.focus import Bill, paid_prices
 from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.prices.diff import newest_prices
@@ -138,8 +138,8 @@ def implausible_hours(
         paid = row.price
         if not is_device_price(paid.usd_per_device_hour):
             yield (
-                f"{paid.provider}:{paid.sku} {paid.pricing_model}: {paid.usd_per_hour:.2e} USD an "
-                "hour were paid by the bill, which is no price: its hours or costs are wrong"
+                f"{paid.provider}:{paid.sku} {paid.pricing_model}: {digits(paid.usd_per_hour)} USD "
+                "an hour were paid by the bill, which is no price: its hours or costs are wrong"
             )
     for row, _, reason in billed_prices([*listed, *billed]):
         is_agreed = own_prices is not None and _is_near(row.price, own_prices, MAX_BILLED_FOLD)

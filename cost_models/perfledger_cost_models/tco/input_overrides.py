@@ -23,7 +23,8 @@ from perfledger_cost_models.units import USD
 
 # Units of hardware inputs without purchase tax: wages, and resale, which does not refund the tax.
 WAGES, RESALE = "USD/FTE-year", "of price"
-_CURRENCY = re.compile(r"[A-Z]{3}(?=/|$)")  # at the start of a unit: "CHF/kWh"
+# At the start of a unit: "CHF/kWh". FTE is a full-time equivalent, of staff.
+_CURRENCY = re.compile(r"(?!FTE)[A-Z]{3}(?=/|$)")
 
 
 def apply_own_inputs(

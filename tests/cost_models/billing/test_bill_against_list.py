@@ -133,7 +133,7 @@ def test_a_price_that_no_device_can_have_is_named_without_a_list_price(make_bill
 
     (reason,) = implausible_hours(make_bill(row), packaged_sheet(), name="bill.csv", certain=True)
 
-    assert reason.startswith("aws:p4d.24xlarge savings_plan: 1.00e-9 USD an hour were paid")
+    assert reason.startswith("aws:p4d.24xlarge savings_plan: 0.000000001 USD an hour were paid")
 
 
 def test_an_instance_without_a_list_price_is_not_comparison_of(make_bill, a_bill_row):

@@ -86,6 +86,13 @@ def test_inputs_that_do_not_fit_are_refused(text, reason):
         apply_own_inputs(packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours")
 
 
+def test_a_full_time_equivalent_is_no_currency():
+    text = parameter(name="staff_fte_per_8gpu_node_small", unit="FTE")
+    sheet = apply_own_inputs(packaged_hardware_inputs(), read_overrides(text, "mine"), name="ours")
+
+    assert sheet.find("staff_fte_per_8gpu_node_small").unit == "FTE"
+
+
 @pytest.mark.parametrize("name", ["server_price_8xH100_SXM", "price_of_ours"])
 def test_an_input_in_another_currency_is_converted(name):
     text = (

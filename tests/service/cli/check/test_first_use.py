@@ -54,7 +54,7 @@ def test_the_readme_leads_to_a_comparison(clone):
     first = perfledger(clone, "check", "--json")
 
     (clone / "model.py").write_text("SIZE = 200\n")
-    second = perfledger(clone, "check", "--json", "--budget", "1s")
+    second = perfledger(clone, "check", "--json", "--budget", "20s")
 
     report = json.loads(first.stdout)
     assert (first.returncode, report["title"]) == (0, "Nothing to compare yet: 1 new workload")

@@ -2,15 +2,21 @@
 
 import pytest
 
+from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
+
 
 @pytest.fixture
 def overrides(tmp_path):
     """Write overrides in which inputs are certain and an option or two have a price."""
 
+    units = {"sr675_power": "kW"} | {
+        each.name: each.unit for each in packaged_hardware_inputs().parameters
+    }
+
     def write(parameters, *tables):
         text = "".join(
             f'[[parameter]]\nname = "{name}"\nlow = {value}\nmode = {value}\nhigh = {value}\n'
-            'unit = "as published"\nas_of = 2025-05-23\nsource = "as published"\n'
+            f'unit = "{units.get(name, "USD")}"\nas_of = 2025-05-23\nsource = "as published"\n'
             for name, value in parameters.items()
         )
         path = tmp_path / "overrides.toml"
