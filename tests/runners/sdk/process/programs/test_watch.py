@@ -350,11 +350,13 @@ def test_programs_that_may_open_a_copy_unnoticed_are_reported(
 ):
     if not has_watches:
         monkeypatch.setattr(ctypes, "CDLL", lambda _: None)
+    # Children of earlier tests may still run.
+    monkeypatch.setattr("perfledger.process.programs.watch._running_programs", list)
+    monkeypatch.setattr("perfledger.process.programs.watch._faults_of_children", lambda: 0)
     watch = side.watch()
     if is_started:
         side.hooks[0]("subprocess.Popen", (None, ["make"], str(side.root), BARE))
     monkeypatch.setattr(child_processes, "has_children", lambda: False)
-    monkeypatch.setattr("perfledger.process.programs.watch._faults_of_children", lambda: 0)
 
     watch.copies()
 
