@@ -125,7 +125,7 @@ def test_waits_and_use_are_drawn_before_and_after_other_policies(run):
     assert "jobs.csv: 2 jobs on 1 device" in page
     assert "Devices in use" in page
     # The log's second job waited two hours for a free device; no replay shows what it gains.
-    assert "Not calibrated within 30 %: the replay with fifo" in page
+    assert "Not calibrated: only 1 job of the log waited" in page.replace("\u00a0", " ")
     assert "With sjf instead of fifo" not in page
 
 
