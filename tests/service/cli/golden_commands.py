@@ -56,6 +56,7 @@ COMMANDS = {
         PICTURES,
     ),
     "plan_rightsize": ("plan rightsize curve.json --p99 80ms --request-rate 120", PICTURES),
+    "plan_queue_loose": ("plan queue jobs.csv --max-wait-minutes 6000", ("table", "json")),
     "plan_queue": ("plan queue jobs.csv --devices 8 --max-wait-minutes 30", PICTURES),
     "plan_simulate": (
         "plan simulate jobs.csv --nodes 2 --devices-per-node 8 --policy fifo --policy fair",
