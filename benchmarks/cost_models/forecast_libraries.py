@@ -116,14 +116,19 @@ def of_statsforecast(name: str, *, has_season: bool = True) -> Method:
 
         year = season if has_season and len(past) >= 2 * season else 1
         model = getattr(models, name)(season_length=year)
-        columns: Mapping[str, Any] = model.forecast(y=past, h=horizon, level=list(LEVELS))
-        return _stacked(
-            columns["mean"],
-            [columns["lo-80"], columns["lo-50"]],
-            [columns["hi-50"], columns["hi-80"]],
-        )
+        return _quantiles_of(model, past, horizon)
 
     return predict
+
+
+def _quantiles_of(model: Any, past: FloatArray, horizon: int) -> FloatArray:
+    """Return the quantiles of a model of statsforecast."""
+    columns: Mapping[str, Any] = model.forecast(y=past, h=horizon, level=list(LEVELS))
+    return _stacked(
+        columns["mean"],
+        [columns["lo-80"], columns["lo-50"]],
+        [columns["hi-50"], columns["hi-80"]],
+    )
 
 
 def mstl(past: FloatArray, horizon: int, season: int) -> FloatArray:
@@ -133,12 +138,7 @@ def mstl(past: FloatArray, horizon: int, season: int) -> FloatArray:
     if len(past) <= 2 * season:
         return of_statsforecast("AutoETS", has_season=False)(past, horizon, season)
     model = models.MSTL(season_length=season, trend_forecaster=models.AutoETS(model="ZZN"))
-    columns: Mapping[str, Any] = model.forecast(y=past, h=horizon, level=list(LEVELS))
-    return _stacked(
-        columns["mean"],
-        [columns["lo-80"], columns["lo-50"]],
-        [columns["hi-50"], columns["hi-80"]],
-    )
+    return _quantiles_of(model, past, horizon)
 
 
 def statsmodels_theta(past: FloatArray, horizon: int, season: int) -> FloatArray:

@@ -77,13 +77,7 @@ def compared_prices(bill: Bill, sheet: PriceSheet, *, name: str) -> tuple[PaidPr
 
 
 def _comparison_of(paid: Price, listed: Sequence[Price]) -> PaidPrice:
-    alike = [
-        one
-        for one in listed
-        if (one.provider, one.sku, one.pricing_model)
-        == (paid.provider, paid.sku, paid.pricing_model)
-        and one.region in {"", paid.region}
-    ]
+    alike = [one for one in listed if _is_alike(one, paid) and one.region in {"", paid.region}]
     agreed = tuple(one for one in alike if one.layer in _OWN_LAYERS)
     if agreed:
         return PaidPrice(paid=paid, basis=PriceBasis.AGREED, prices=agreed)
@@ -100,9 +94,8 @@ def agreed_price_notes(comparisons: Sequence[PaidPrice]) -> Iterator[str]:
             side = "above" if each.difference > 0 else "below"
             against = f"{decimals(abs(100 * each.difference), 1)} % {side}" if far else "as"
             yield (
-                f"{paid.provider}:{paid.sku} {paid.pricing_model}: "
-                f"{decimals(paid.usd_per_hour, 2)} USD an hour were paid, {against} agreed "
-                f"({price_range(each)}, {each.source})"
+                f"{_name_of(paid)}: {decimals(paid.usd_per_hour, 2)} USD an hour were paid, "
+                f"{against} agreed ({price_range(each)}, {each.source})"
             )
 
 
@@ -138,15 +131,14 @@ def implausible_hours(
         paid = row.price
         if not is_device_price(paid.usd_per_device_hour):
             yield (
-                f"{paid.provider}:{paid.sku} {paid.pricing_model}: {digits(paid.usd_per_hour)} USD "
-                "an hour were paid by the bill, which is no price: its hours or costs are wrong"
+                f"{_name_of(paid)}: {digits(paid.usd_per_hour)} USD an hour were paid by the bill, "
+                "which is no price: its hours or costs are wrong"
             )
     for row, _, reason in billed_prices([*listed, *billed]):
         is_agreed = own_prices is not None and _is_near(row.price, own_prices, MAX_BILLED_FOLD)
         if not (is_agreed or (certain and _is_near(row.price, sheet, UNIT_FOLD))):
             agreed = "" if own_prices is None else _agreed_clause(row.price, own_prices)
-            name_of_price = f"{row.price.provider}:{row.price.sku} {row.price.pricing_model}"
-            yield f"{name_of_price}: {reason}{agreed}"
+            yield f"{_name_of(row.price)}: {reason}{agreed}"
 
 
 def _agreed_clause(billed: Price, own_prices: PriceSheet) -> str:
@@ -159,8 +151,20 @@ def _agreed_clause(billed: Price, own_prices: PriceSheet) -> str:
 def _is_near(billed: Price, sheet: PriceSheet, fold: Decimal) -> bool:
     """Return whether a price of a sheet is near a bill's of the same SKU and pricing model."""
     return any(
-        (each.provider, each.sku, each.pricing_model)
-        == (billed.provider, billed.sku, billed.pricing_model)
+        _is_alike(each, billed)
         and each.usd_per_hour / fold <= billed.usd_per_hour <= each.usd_per_hour * fold
         for each in sheet.prices
     )
+
+
+def _is_alike(listed: Price, paid: Price) -> bool:
+    """Return whether two prices are of the same SKU and pricing model."""
+    return (listed.provider, listed.sku, listed.pricing_model) == (
+        paid.provider,
+        paid.sku,
+        paid.pricing_model,
+    )
+
+
+def _name_of(price: Price) -> str:
+    return f"{price.provider}:{price.sku} {price.pricing_model}"

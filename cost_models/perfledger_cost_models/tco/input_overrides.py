@@ -23,8 +23,7 @@ from perfledger_cost_models.units import USD
 
 # Units of hardware inputs without purchase tax: wages, and resale, which does not refund the tax.
 WAGES, RESALE = "USD/FTE-year", "of price"
-# At the start of a unit: "CHF/kWh". FTE is a full-time equivalent, of staff.
-_CURRENCY = re.compile(r"(?!FTE)[A-Z]{3}(?=/|$)")
+_CURRENCY = re.compile(r"[A-Z]{3}(?=/|$)")  # at the start of a unit: "CHF/kWh"
 
 
 def apply_own_inputs(
@@ -47,9 +46,11 @@ def apply_own_inputs(
         if not unit:
             msg = f"{each.name!r} is not a packaged input: correct its name, or give its unit"
             raise OverrideError(msg)
-        own_input = _in_usd(_own_input(each, unit), overrides.exchange)
-        expected = published.get(each.name, own_input).unit
-        if own_input.unit != expected:
+        own_input = _own_input(each, unit)
+        expected = published[each.name].unit if each.name in published else ""
+        if unit != expected:
+            own_input = _in_usd(own_input, overrides.exchange)
+        if expected and own_input.unit != expected:
             msg = f"{each.name} is in {unit!r}, not in {expected!r}: convert it"
             raise OverrideError(msg)
         if own_input.share_problem:

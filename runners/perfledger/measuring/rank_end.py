@@ -1,5 +1,6 @@
 """Compares what the ranks of a launched workload do at their end."""
 
+import math
 import struct
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,6 @@ def largest_end_cost(link: RankLink, cost: EndCost) -> EndCost | None:
     with suppress(RankError, OSError):
         answers = link.exchange(ExchangeKind.END, payload)
         cpu_s, tasks, asleep_s = zip(*map(COST_FORMAT.unpack, answers), strict=True)
-        most_s = sum(cpu_s) if sum(cpu_s) != sum(cpu_s) else max(cpu_s)
+        most_s = math.nan if any(map(math.isnan, cpu_s)) else max(cpu_s)
         return replace(cost, cpu_s=most_s, tasks=max(tasks), asleep_s=max(asleep_s))
     return None

@@ -11,22 +11,10 @@ from perfledger_cost_models.billing.focus import device_hours, paid_prices, read
 from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL, BillError
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
+from tests.cost_models.billing.example_rows import TWO_HOURS
 
-# Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge on demand.
-ROW = {
-    "BillingCurrency": "USD",
-    "BilledCost": "110.08",
-    "ChargeCategory": "Usage",
-    "ChargePeriodStart": "2026-10-01T00:00:00Z",
-    "ChargePeriodEnd": "2026-10-01T02:00:00Z",
-    "EffectiveCost": "110.08",
-    "PricingCategory": "Standard",
-    "PricingQuantity": "2",
-    "PricingUnit": "Hours",
-    "ProviderName": "AWS",
-    "RegionId": "us-east-1",
+ROW = TWO_HOURS | {
     "SubAccountId": "123456789012",
-    "SubAccountName": "research",
     "SkuPriceDetails": json.dumps({"InstanceType": "p5.48xlarge", "GpuCount": 8}),
     "Tags": json.dumps({"team": "vision"}),
 }

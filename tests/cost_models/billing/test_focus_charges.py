@@ -7,20 +7,9 @@ import pytest
 
 from perfledger_cost_models.billing.focus_charges import read_charges
 from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL
+from tests.cost_models.billing.example_rows import TWO_HOURS
 
-ROW = {
-    "BillingCurrency": "USD",
-    "BilledCost": "110.08",
-    "ChargeCategory": "Usage",
-    "ChargePeriodStart": "2026-10-01T00:00:00Z",
-    "ChargePeriodEnd": "2026-10-01T02:00:00Z",
-    "EffectiveCost": "110.08",
-    "PricingCategory": "Standard",
-    "PricingQuantity": "2",
-    "PricingUnit": "Hours",
-    "ProviderName": "AWS",
-    "RegionId": "us-east-1",
-    "SubAccountName": "research",
+ROW = TWO_HOURS | {
     "x_InstanceType": "p5.48xlarge",
     "Tags": '{"team": "vision", "spot-ok": true}',
 }

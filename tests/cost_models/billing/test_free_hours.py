@@ -8,23 +8,9 @@ from perfledger_cost_models.billing.focus import device_hours, paid_prices, read
 from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL, BillError
 from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.prices.price_sheet import PricingModel
+from tests.cost_models.billing.example_rows import TWO_HOURS
 
-# Two hours of p5.48xlarge on demand.
-ROW = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {
-    "BillingCurrency": "USD",
-    "BilledCost": "110.08",
-    "ChargeCategory": "Usage",
-    "ChargePeriodStart": "2026-10-01T00:00:00Z",
-    "ChargePeriodEnd": "2026-10-01T02:00:00Z",
-    "EffectiveCost": "110.08",
-    "PricingCategory": "Standard",
-    "PricingQuantity": "2",
-    "PricingUnit": "Hours",
-    "ProviderName": "AWS",
-    "RegionId": "us-east-1",
-    "SubAccountName": "research",
-    "ResourceType": "p5.48xlarge",
-}
+ROW = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | TWO_HOURS | {"ResourceType": "p5.48xlarge"}
 
 
 def lines(*rows):

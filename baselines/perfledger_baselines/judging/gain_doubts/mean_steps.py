@@ -1,7 +1,7 @@
 """Compares the mean of all steps with a typical one: some steps may do the work of others."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from statistics import fmean, median
 
@@ -60,10 +60,7 @@ def _mean_growth(base: Run, head: Run) -> float | None:
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:
     """Return log(head / base) of the mean time of all steps of each pair, where both are known."""
-    return _growths((_mean_s(base), _mean_s(head)) for base, head in complete_pairs(pairs))
-
-
-def _growths(means: Iterable[tuple[float, float]]) -> tuple[float, ...]:
+    means = ((_mean_s(base), _mean_s(head)) for base, head in complete_pairs(pairs))
     return tuple(math.log(head) - math.log(base) for base, head in means if base > 0 and head > 0)
 
 

@@ -139,9 +139,9 @@ def plan_workloads(
         for each in _unaccounted_files(broken_on_base, head_files, choice.globs)
         if not any(other.path == each.path for other in head.broken)
     ]
-    failures += [
-        _unknown_file_failure(each) for each in unknown_files if each.reason is FailureReason.BUDGET
-    ]
+    # The budget may end an import that works; another one fails each time.
+    cut_off = [each for each in unknown_files if each.reason is FailureReason.BUDGET]
+    failures += [_unknown_file_failure(each) for each in cut_off]
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -156,11 +156,7 @@ def plan_workloads(
             *head.notes,
             *_notes((base, head), configured),
             *(_unneeded_note(each, choice) for each in unneeded),
-            *(
-                _unknown_file_note(each)
-                for each in unknown_files
-                if each.reason is not FailureReason.BUDGET
-            ),
+            *(_unknown_file_note(each) for each in unknown_files if each not in cut_off),
         ),
     )
 
