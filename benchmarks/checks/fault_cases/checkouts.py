@@ -19,6 +19,7 @@ def steps():
     data = (Path(__file__).parent / "rows.dat").read_bytes()
     return lambda: work() + len(data)
 """
+READS_ANOTHER = READS_DATA.replace("rows.dat", "b.py")
 POINTERS = {
     ".gitattributes": IN_LFS,
     "benchmarks/b.py": READS_DATA,
@@ -161,6 +162,13 @@ CHECKOUTS = (
         name="unchanged data in Git LFS that the clone does not have",
         base=with_pointers(rows=1, picture=1),
         head={"benchmarks/b.py": f"import sys\n{READS_DATA}"},
+        expected=NOT_MEASURED,
+        words="opened benchmarks/rows.dat",
+    ),
+    checkout(
+        name="data in Git LFS that head declares no longer",
+        base={**with_pointers(rows=1, picture=1), "benchmarks/b.py": READS_ANOTHER},
+        head={".gitattributes": ""},
         expected=SILENT,
         words="git lfs pull",
     ),

@@ -1,21 +1,29 @@
-"""Finds files of a commit whose content a checkout lacks.
+"""Finds files of a commit whose content a checkout lacks, and which of them are used.
 
 Of a file in Git LFS the clone may have the pointer alone, and a sparse checkout leaves files out.
 """
 
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+import stat
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from perfledger.process.programs.file_opens import FileOpens
+from perfledger.records import Side
+from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_runners.safe_text import clean_text
 
-ATTRIBUTES = ".gitattributes"
-LFS_FILTER = b"filter=lfs"
-POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+# The first line of a pointer, as Git LFS writes it and did before it had this name:
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md, `v1Aliases` in lfs/pointer.go.
+POINTERS = (
+    b"version https://git-lfs.github.com/spec/v1\n",
+    b"version https://hawser.github.com/spec/v1\n",
+    b"version http://git-media.io/v/2\n",
+)
 MAX_POINTER_BYTES = 1024  # by the specification, a pointer is no larger
-MAX_ATTRIBUTES_BYTES = 2**20
 LFS_ADVICE = "`git lfs install` and `git lfs pull` in this clone get the content"
 
 
@@ -45,40 +53,93 @@ class MissingContent:
         return tuple(notes)
 
 
-def missing_content(checkout: Path, paths: Collection[str]) -> MissingContent:
-    """Return which files of a commit a checkout lacks.
+@dataclass(slots=True, kw_only=True)
+class PointerWatch:
+    """A watch over the files that two checkouts have as pointers of Git LFS.
 
-    `paths` are the files of the commit; none is examined for Git LFS if nothing declares it.
+    `roots` are the checkouts, and `pointers` the files of each. What the system cannot watch
+    (Linux's inotify), and what is in more folders than a few hundred, is not noticed.
     """
-    left_out = frozenset(path for path in paths if not os.path.lexists(checkout / path))
-    if not any(_declares_lfs(checkout / path) for path in paths if _is_attributes(path)):
-        return MissingContent(left_out=left_out)
-    pointers = frozenset(path for path in paths if _is_pointer(checkout / path))
-    return MissingContent(pointers=pointers, left_out=left_out)
+
+    roots: Mapping[Side, Path] = field(default_factory=dict[Side, Path])
+    pointers: Mapping[Side, frozenset[str]] = field(default_factory=dict[Side, frozenset[str]])
+    _opens: dict[Side, FileOpens] = field(default_factory=dict[Side, FileOpens])
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Watch the pointers inside, and end the watch."""
+        self._opens = {side: self._watch(side) for side in self.pointers if self.pointers[side]}
+        try:
+            yield
+        finally:
+            for opens in self._opens.values():
+                opens.opened()
+            self._opens = {}
+
+    def fault(self, side: Side, changed: Collection[str]) -> str:
+        """Return why a run of a side used a file whose content is unknown, or may have; else "".
+
+        It may if the file is one of the `changed` ones, or a pointer on one side alone, and it has
+        if any process opened the pointer since the last call. Files aside, as of documentation,
+        matter only then.
+        """
+        opened = self._opened_pointers(side)
+        base, head = (self.pointers.get(each, frozenset()) for each in Side)
+        changed_pointers = _product_files(base.union(head) & {*changed})
+        on_one_side = _product_files(base ^ head)
+        if changed_pointers:
+            what = f"{first_few(changed_pointers)} changed in Git LFS, and the checkouts have only"
+        elif on_one_side:
+            what = f"of {first_few(on_one_side)}, which is in Git LFS, one side has only"
+        elif opened:
+            what = f"a process opened {first_few(opened)}, and the checkouts have only"
+        else:
+            return ""
+        return (
+            f"{what} the pointers, so it is unknown what a step does with the content: {LFS_ADVICE}"
+        )
+
+    def _opened_pointers(self, side: Side) -> list[str]:
+        earlier = self._opens.get(side)
+        if earlier is None:
+            return []
+        self._opens[side] = self._watch(side)  # first, so that nothing goes unseen between
+        opened = {str(path.relative_to(self.roots[side])) for path in earlier.opened()}
+        return sorted(opened & self.pointers[side])
+
+    def _watch(self, side: Side) -> FileOpens:
+        """Begin to watch the folders of a side's pointers: files are more than can be watched."""
+        opens = FileOpens()
+        root = self.roots[side]
+        opens.watch(sorted({(root / path).parent for path in self.pointers[side]}))
+        return opens
+
+
+def missing_content(checkout: Path, paths: Collection[str]) -> MissingContent:
+    """Return which files of a commit, its `paths`, a checkout lacks.
+
+    A pointer is one although no file of attributes says so: a commit may lose that by mistake.
+    """
+    return MissingContent(
+        pointers=frozenset(path for path in paths if _is_pointer(checkout / path)),
+        left_out=frozenset(path for path in paths if not os.path.lexists(checkout / path)),
+    )
 
 
 def _names_of(paths: Collection[str]) -> str:
     return first_few([clean_text(path) for path in sorted(paths)])
 
 
-def _is_attributes(path: str) -> bool:
-    return PurePosixPath(path).name == ATTRIBUTES
-
-
-def _declares_lfs(path: Path) -> bool:
-    return LFS_FILTER in _beginning(path, MAX_ATTRIBUTES_BYTES)
+def _product_files(paths: Iterable[str]) -> list[str]:
+    return sorted(path for path in paths if not is_within(path, ASIDE))
 
 
 def _is_pointer(path: Path) -> bool:
-    return _beginning(path, MAX_POINTER_BYTES).startswith(POINTER)
-
-
-def _beginning(path: Path, count: int) -> bytes:
-    """Return the first bytes of a file of the commit; b"" for a link or a submodule's folder."""
+    """Return whether a file of the commit is a pointer; False for a link or submodule's folder."""
     try:
-        if path.is_symlink():
-            return b""
-        with path.open("rb") as file:
-            return file.read(count)
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_POINTER_BYTES:
+            return False
+        return path.read_bytes().startswith(POINTERS)
     except OSError:
-        return b""
+        return False

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from perfledger.package_code import LoadedPackage
 from perfledger.process.module_origin import INSTALL_FOLDERS
 from perfledger.records import Failure, FailureReason, Run, Side
-from perfledger_runners.checkouts.missing_content import LFS_ADVICE
+from perfledger_runners.checkouts.missing_content import PointerWatch
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.shared_files import SharedFiles, blob_of
 from perfledger_runners.checkouts.source_tree import (
@@ -50,7 +50,7 @@ class CodeOriginCheck:
     """A check of the code that runs loaded, against what differs between the two revisions.
 
     `is_built` means that each side has its own environment; `installed` are the files whose
-    dependencies it has. `pointers` are files in Git LFS of which a side has no content.
+    dependencies it has. `pointers` are files in Git LFS without content, watched in pairs.
     `has_object` says whether any commit contains a file with this hash, `is_mentioned` whether a
     checkout's text has this word, and `has_same_code` whether a path's two hashes are sources that
     differ only in comments.
@@ -60,7 +60,7 @@ class CodeOriginCheck:
     head: SourceTree
     is_built: bool = False
     installed: Collection[str] = ()
-    pointers: Collection[str] = ()
+    pointers: PointerWatch = field(default_factory=PointerWatch)
     has_object: Callable[[str], bool] = field(default=_has_none)
     repository: Path = Path("/")  # the user's checkout
     is_mentioned: Callable[[str], bool] = field(default=_has_none)
@@ -106,6 +106,7 @@ class CodeOriginCheck:
 
     def failure(self, run: Run) -> Failure | None:
         """Return why a run measured other code than its side's, None if it did not."""
+        pointer_fault = self.pointers.fault(run.side, self._changed)
         for package in run.packages:
             if package.is_own and package.compiled:
                 self._compiled_by.add(run.side)
@@ -128,7 +129,7 @@ class CodeOriginCheck:
             (_failure(run, shared_fault) if shared_fault else None)
             or self._other_folder(run)
             or self._unseen_submodule(run)
-            or self._unseen_content(run)
+            or (_failure(run, pointer_fault) if pointer_fault else None)
             or self._stale_dependencies(run)
             or self._shared_library(run)
             or (None if self.is_built else self._stale_binary(run))
@@ -232,19 +233,6 @@ class CodeOriginCheck:
             f"submodule {first_few(paths)} changed, and a commit of it is not in this clone, so "
             "it is unknown what ran: git submodule update --init --recursive, with its history, "
             "gets it"
-        )
-        return _failure(run, detail)
-
-    def _unseen_content(self, run: Run) -> Failure | None:
-        """Return a failure if a file in Git LFS changed and a side has its pointer alone."""
-        paths = [
-            path for path in self._changed if path in self.pointers and not is_within(path, ASIDE)
-        ]
-        if not paths:
-            return None
-        detail = (
-            f"{first_few(paths)} changed in Git LFS, and the checkouts have only the pointers, so "
-            f"it is unknown what a step does with the content: {LFS_ADVICE}"
         )
         return _failure(run, detail)
 

@@ -377,21 +377,22 @@ def _pairs(
         seconds_left=harness.seconds_left(),
     )
     progress.stage(f"measuring pairs of base and head{shortage}")
-    return measure_pairs(
-        harness,
-        requests,
-        workload_plan.to_measure,
-        rule,
-        seed=plan.seed,
-        max_pairs=settings.max_pairs,
-        budget_s=budget_s,
-        spent_s=budget_s - harness.seconds_left(),
-        telemetry=None
-        if gpu is None
-        else GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings)),
-        progress=progress,
-        check_run=site.code.origin.failure,
-        journal=journal,
-        kernel_pairs=plan.kernel_pairs,
-        calls=calls,
-    )
+    with site.code.origin.pointers.watching():
+        return measure_pairs(
+            harness,
+            requests,
+            workload_plan.to_measure,
+            rule,
+            seed=plan.seed,
+            max_pairs=settings.max_pairs,
+            budget_s=budget_s,
+            spent_s=budget_s - harness.seconds_left(),
+            telemetry=None
+            if gpu is None
+            else GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings)),
+            progress=progress,
+            check_run=site.code.origin.failure,
+            journal=journal,
+            kernel_pairs=plan.kernel_pairs,
+            calls=calls,
+        )

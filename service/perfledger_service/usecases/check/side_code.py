@@ -12,6 +12,7 @@ from perfledger.package_code import SourcePackage
 from perfledger.protocol import ChildRequest
 from perfledger.records import Side
 from perfledger_runners.checkouts.compiled_code import has_same_code
+from perfledger_runners.checkouts.missing_content import PointerWatch
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import (
     MAX_TRACKED,
@@ -225,7 +226,10 @@ def pair_code(
             head=head.tree,
             is_built=is_built,
             installed=installed if is_built else (),
-            pointers=base.pointers | head.pointers,
+            pointers=PointerWatch(
+                roots={side: Path(code.request.root) for side, code in sides.items()},
+                pointers={side: code.pointers for side, code in sides.items()},
+            ),
             has_object=Repository(Path(head.request.repository)).has_object,
             repository=Path(head.request.repository),
             is_mentioned=partial(is_mentioned, Path(head.request.root)),

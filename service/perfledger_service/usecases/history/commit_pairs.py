@@ -172,9 +172,10 @@ class CommitMeasurements:
         order = pair_order(self.seed, MAX_ORDERED)
         number, began = self._pairs, site.harness.clock()
         self._pairs += 1
-        pair = measurement.measure(
-            (self.workload,), pair=number, first=order[number % MAX_ORDERED], process=2 * number
-        )
+        with site.code.origin.pointers.watching():
+            pair = measurement.measure(
+                (self.workload,), pair=number, first=order[number % MAX_ORDERED], process=2 * number
+            )
         complete = pair.complete()
         if not complete:
             return self._failed_commit(base, head, pair.failures)

@@ -1,8 +1,9 @@
 import pytest
 
+from perfledger.records import Side
 from perfledger_runners.checkouts.missing_content import (
-    MAX_POINTER_BYTES,
     MissingContent,
+    PointerWatch,
     missing_content,
 )
 
@@ -33,20 +34,44 @@ def test_a_file_whose_content_is_not_here_is_named_with_what_to_do(notes, place)
     )
 
 
-@pytest.mark.parametrize("text", ["", "content", f" {POINTER}", POINTER[:30]])
+@pytest.mark.parametrize("text", ["", "content", f" {POINTER}", POINTER[:30], POINTER + "x" * 1024])
 def test_a_file_with_content_is_no_pointer(notes, text):
     assert notes({".gitattributes": ATTRIBUTES, "a.bin": text}) == ()
 
 
 @pytest.mark.parametrize("attributes", ["", "*.py text\n"])
-def test_without_git_lfs_no_file_is_a_pointer(notes, attributes):
-    assert notes({".gitattributes": attributes, "a.bin": POINTER}) == ()
-
-
-def test_of_a_large_file_only_its_beginning_is_read(notes):
-    (note,) = notes({".gitattributes": ATTRIBUTES, "a.bin": POINTER + "x" * MAX_POINTER_BYTES})
+def test_a_pointer_is_one_although_no_attribute_says_so(notes, attributes):
+    (note,) = notes({".gitattributes": attributes, "a.bin": POINTER})
 
     assert note.startswith("a.bin: in Git LFS")
+
+
+@pytest.mark.parametrize(
+    "address", ["https://hawser.github.com/spec/v1", "http://git-media.io/v/2"]
+)
+def test_a_pointer_of_an_early_version_is_one(notes, address):
+    (note,) = notes({"a.bin": POINTER.replace("https://git-lfs.github.com/spec/v1", address)})
+
+    assert note.startswith("a.bin: in Git LFS")
+
+
+def test_pointers_in_many_folders_are_watched_until_the_end(tmp_path):
+    names = [f"{number}/a.bin" for number in range(30)]
+    for name in names:
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    watch = PointerWatch(
+        roots=dict.fromkeys(Side, tmp_path), pointers=dict.fromkeys(Side, frozenset(names))
+    )
+
+    with watch.watching():
+        for name in names:
+            (tmp_path / name).read_bytes()
+        first, second = (watch.fault(Side.HEAD, ()), watch.fault(Side.HEAD, ()))
+    (tmp_path / names[0]).read_bytes()
+
+    assert first.startswith("a process opened 0/a.bin, 1/a.bin, 10/a.bin and 27 more, and the")
+    assert second == watch.fault(Side.HEAD, ()) == ""
 
 
 def test_links_and_folders_are_no_pointers_and_a_file_may_be_gone(tmp_path):
@@ -75,3 +100,32 @@ def test_a_name_with_control_characters_is_clean_in_the_note(notes):
     (note,) = notes({".gitattributes": ATTRIBUTES, "a\x1b[2J.bin": POINTER})
 
     assert note.startswith("a\ufffd[2J.bin: in Git LFS")
+
+
+@pytest.mark.parametrize("side", Side)
+def test_a_file_with_content_on_one_side_and_a_pointer_on_the_other_is_a_fault(tmp_path, side):
+    names = frozenset({"data/rows.bin", "docs/speed.png"})
+    watch = PointerWatch(roots=dict.fromkeys(Side, tmp_path), pointers={side: names})
+
+    assert watch.fault(Side.HEAD, ()) == (
+        "of data/rows.bin, which is in Git LFS, one side has only the pointers, so it is unknown "
+        "what a step does with the content: `git lfs install` and `git lfs pull` in this clone get "
+        "the content"
+    )
+
+
+def test_a_pointer_that_a_process_opens_is_a_fault_of_that_run_and_side(tmp_path):
+    names = {"tests/rows.bin", "other.bin"}
+    roots = {side: tmp_path / side for side in Side}
+    for path in [root / name for root in roots.values() for name in names]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    watch = PointerWatch(roots=roots, pointers=dict.fromkeys(Side, frozenset(names)))
+    (roots[Side.HEAD] / "other.bin").read_bytes()  # before the pairs
+
+    with watch.watching():
+        (roots[Side.HEAD] / "tests/rows.bin").read_bytes()
+        faults = [watch.fault(side, ()) for side in (*Side, Side.HEAD)]
+
+    assert faults[0] == faults[2] == ""
+    assert faults[1].startswith("a process opened tests/rows.bin, and the checkouts have only the")

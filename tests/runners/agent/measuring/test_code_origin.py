@@ -11,6 +11,7 @@ from perfledger.package_code import CompiledModule, LoadedPackage
 from perfledger.records import FailureReason, Run, Side
 from perfledger.step_evidence import StepEvidence
 from perfledger_runners.checkouts.dependency_files import DeclaredDependencies, ProjectBuild
+from perfledger_runners.checkouts.missing_content import PointerWatch
 from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
 from perfledger_runners.measuring.code_origin import (
     MAX_COMPARED_SOURCES,
@@ -338,10 +339,21 @@ def test_a_changed_file_of_which_only_the_pointer_is_here_is_not_measured(path, 
     base = tree(**{path: "1", "same": "1"})
     head = tree(**{path: "1" if path == "same" else "2", "same": "1"})
 
-    failure = CodeOriginCheck(base=base, head=head, pointers={path}).failure(run(OWN))
+    pointers = PointerWatch(pointers={Side.BASE: frozenset({path}), Side.HEAD: frozenset({path})})
+    failure = CodeOriginCheck(base=base, head=head, pointers=pointers).failure(run(OWN))
 
     assert (failure is not None) is is_failure
     assert failure is None or f"{path} changed in Git LFS" in failure.detail
+
+
+def test_a_pointer_opened_in_a_run_that_fails_otherwise_is_not_counted_for_the_next(tmp_path):
+    roots, names = dict.fromkeys(Side, tmp_path), dict.fromkeys(Side, frozenset("a"))
+    pointers = PointerWatch(roots=roots, pointers=names)
+    check = CodeOriginCheck(base=BASE, head=PYTHON_CHANGED, pointers=pointers)
+    with pointers.watching():
+        (tmp_path / "a").touch()
+        assert check.failure(run(INSTALLED)).detail.startswith("the installed copy of mypkg")
+        assert check.failure(run(OWN)) is None
 
 
 def test_distributions_that_differ_are_named():
