@@ -20,10 +20,16 @@ from perfledger_runners.checkouts.package_layout import (
 )
 
 LOCK_FILE = re.compile(
-    r"(uv|poetry|pdm|pixi|Pipfile)\.lock|pylock(\.[\w-]+)?\.toml|conda-lock\.yml"
-    r"|environment\.ya?ml|Pipfile|constraints[\w.-]*\.txt"
+    r"(uv|poetry|pdm|pixi|Pipfile)\.lock|pylock(\.[\w-]+)?\.toml|Pipfile"
+    r"|([\w.-]*[_.-])?conda-lock[\w.-]*\.ya?ml|conda-[\w-]+\.lock"
+    r"|([\w.-]*[_.-])?constraints[\w.-]*\.txt"
 )
-REQUIREMENTS_FILE = re.compile(r"requirements[\w.-]*\.txt")
+# conda's environments, for which it asks no name: those of GPUs, of tests, of each Python. Services
+# call other files so, but these have no list of dependencies at the top.
+CONDA_FILE = re.compile(r"(conda[_.-]?)?env(ironment)?([_.-][\w.-]*)?\.ya?ml")
+USUAL_CONDA_FILES = frozenset({"environment.yml", "environment.yaml"})
+CONDA_DEPENDENCIES = re.compile(r"^[\"']?dependencies[\"']?\s*:", re.MULTILINE)
+REQUIREMENTS_FILE = re.compile(r"([\w.-]*[_.-])?requirements[\w.-]*\.txt")
 # Packages that a repository may hold, and a dependency file name: pip installs the file itself.
 WHEEL = ".whl"
 ARCHIVES = (WHEEL, ".tar.gz", ".zip")
@@ -99,25 +105,29 @@ class ProjectBuild:
 def is_dependency_file(path: str) -> bool:
     """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
-    is_known = name in PROJECT_FILES or LOCK_FILE.fullmatch(name) or _is_requirements(path)
-    return bool(is_known) and not is_within(path, ASIDE | VENDORED)
+    is_known = name in PROJECT_FILES or is_lock(path) or _is_requirements(path)
+    return is_known and not is_within(path, ASIDE | VENDORED)
 
 
 def is_lock(path: str) -> bool:
     """Return whether the file pins packages for a tool, so that only that tool can install them."""
-    return LOCK_FILE.fullmatch(PurePosixPath(path).name) is not None
+    name = PurePosixPath(path).name
+    return bool(LOCK_FILE.fullmatch(name) or CONDA_FILE.fullmatch(name))
 
 
 def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
     """Return what the file declares, equal for texts that install the same."""
     text = content.decode(errors="replace")
-    match PurePosixPath(path).name:
+    match name := PurePosixPath(path).name:
         case "pyproject.toml":
             return _of_pyproject(text)
         case "setup.py":
             return _of_setup_py(content)
         case "setup.cfg":
             return _of_setup_cfg(text)
+        case _ if CONDA_FILE.fullmatch(name):
+            is_conda = name in USUAL_CONDA_FILES or CONDA_DEPENDENCIES.search(text)
+            return DeclaredDependencies(rest=_without_comments(text) if is_conda else "")
         case _ if is_lock(path):
             return DeclaredDependencies(rest=text)
         case _:
@@ -219,6 +229,11 @@ def _is_requirements(path: str) -> bool:
     pure = PurePosixPath(path)
     is_in_folder = pure.parent.name == "requirements" and pure.suffix == ".txt"
     return is_in_folder or REQUIREMENTS_FILE.fullmatch(pure.name) is not None
+
+
+def _without_comments(text: str) -> str:
+    lines = (COMMENT.sub("", line).rstrip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
 
 
 def _of_requirements(text: str) -> DeclaredDependencies:

@@ -24,7 +24,13 @@ from perfledger_runners.checkouts.source_tree import (
     is_compiled_source,
 )
 from perfledger_runners.environments.build import BuildError
-from perfledger_runners.environments.lock_tool import CONDA_LOCKS, LockTool, conda_tool, lock_tool
+from perfledger_runners.environments.lock_tool import (
+    CONDA_FILES,
+    CONDA_LOCKS,
+    LockTool,
+    conda_tool,
+    lock_tool,
+)
 
 REQUIREMENTS = "requirements.txt"
 ADVICE = "set `build` in perfledger.toml to the command that installs a checkout"
@@ -118,7 +124,8 @@ def derived_build(tree: SourceTree, inputs: BuildInputs, tool: LockTool | None) 
         uninstallable = [
             path
             for path in _present(tree, inputs)
-            if not (is_locked or (_is_project_file(path) and tree.project_of(path) == "."))
+            if _is_other_environment(path, tool)
+            or not (is_locked or (_is_project_file(path) and tree.project_of(path) == "."))
         ]
         command = " && ".join(_locked_commands(tool, tree.projects["."]))
     else:
@@ -266,6 +273,11 @@ def _package_name(requirement: str) -> str:
     """Return the normalized name at the beginning of a requirement."""
     match = PACKAGE_NAME.match(requirement)
     return re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
+
+
+def _is_other_environment(path: str, tool: LockTool) -> bool:
+    """Return whether conda makes another environment of the file than its usual one."""
+    return tool.lock in CONDA_FILES and path != tool.lock and is_lock(path)
 
 
 def _is_project_file(path: str) -> bool:

@@ -83,18 +83,47 @@ source = { virtual = "." }
     [
         ("uv.lock", True, True),
         ("sub/environment.yml", True, True),
+        ("environment-gpu.yaml", True, True),
+        ("ci/environment_cuda.12.yml", True, True),
+        ("conda-env.yml", True, True),
+        ("env.yaml", True, True),
+        ("conda-lock.yaml", True, True),
+        ("gpu.conda-lock.yml", True, True),
+        ("conda-linux-64.lock", True, True),
         ("constraints.txt", True, True),
+        ("upper-constraints.txt", True, True),
         ("requirements-gpu.txt", True, False),
+        ("gpu-requirements.txt", True, False),
+        ("ml.requirements.txt", True, False),
         ("requirements/cuda.txt", True, False),
         ("sub/pyproject.toml", True, False),
         ("setup.py", True, False),
         ("notes.txt", False, False),
+        ("norequirements.txt", False, False),
+        ("docs/environment-docs.yml", False, True),
+        ("my_environments.yml", False, False),
         ("tests/requirements.txt", False, False),
         ("third_party/x/setup.py", False, False),
     ],
 )
 def test_files_that_say_what_is_installed(path, is_known, is_pinned):
     assert (is_dependency_file(path), is_lock(path)) == (is_known, is_pinned)
+
+
+@pytest.mark.parametrize("path", ["environment.yml", "env.yml", "environment-gpu.yaml"])
+def test_a_file_of_conda_declares_its_text_without_comments(path):
+    text = "name: x\ndependencies:\n  - pytorch=2.12  # the oldest\n  - pip:\n    - a#egg=b\n"
+    cleaned = "name: x\ndependencies:\n  - pytorch=2.12\n  - pip:\n    - a#egg=b\n"
+
+    declared = declared_dependencies(path, b"# Of GPUs.\n\n" + text.encode())
+
+    assert declared == declared_dependencies(path, cleaned.encode()) != NOTHING_DECLARED
+    assert declared != declared_dependencies(path, text.replace("2.12", "2.13").encode())
+
+
+@pytest.mark.parametrize("text", ["services:\n  web: {}\n", "a:\n  dependencies: [b]\n"])
+def test_a_file_that_only_sounds_like_one_of_conda_declares_nothing(text):
+    assert declared_dependencies("environment-prod.yaml", text.encode()) == NOTHING_DECLARED
 
 
 def test_requirements_are_lines_without_comments_and_with_what_is_continued():

@@ -206,6 +206,15 @@ def test_the_file_of_a_conda_environment_is_installed_by_conda_only_if_it_differ
     assert all(each.startswith("pip install -r requirements.txt") for each in inherited)
 
 
+def test_a_second_environment_of_conda_that_changes_is_refused(tmp_path):
+    (tmp_path / "conda-meta").mkdir()
+    files = ("environment.yml", "environment-gpu.yml")
+    base, head = (dict.fromkeys(files, f"dependencies: [{each}]") for each in "ab")
+
+    with pytest.raises(BuildError, match=r"^environment-gpu\.yml changed, and perfledger cannot"):
+        commands(base, head, prefix=tmp_path)
+
+
 def test_a_file_of_conda_is_refused_where_python_is_not_of_its_environment():
     base, head = ({"environment.yml": each} for each in "ab")
 
