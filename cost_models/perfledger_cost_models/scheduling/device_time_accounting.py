@@ -82,16 +82,15 @@ def milli_by_day(
 ) -> IntArray:
     """Return the daily sums of spans of thousandths of devices until a moment.
 
-    They are in thousandths of devices times milliseconds, exact.
+    They are in thousandths of devices times milliseconds, exact. A day has its last level for all
+    of its length, less what each of its changes was too early by.
     """
-    days = until_ms // MS_PER_DAY + 1
-    midnights = np.arange(days + 1) * MS_PER_DAY
-    moments = np.concatenate((start_ms, end_ms, midnights))
-    changes = np.concatenate((milli, -milli, np.zeros(days + 1, np.int64)))
-    moments = np.minimum(moments, until_ms)
-    order = np.argsort(moments, kind="stable")
-    moments, levels = moments[order], np.cumsum(changes[order])
-    areas = levels[:-1] * np.diff(moments)
-    sums: IntArray = np.zeros(days, np.int64)
-    np.add.at(sums, np.minimum(moments[:-1] // MS_PER_DAY, days - 1), areas)
+    first_ms = np.arange(until_ms // MS_PER_DAY + 1, dtype=np.int64) * MS_PER_DAY
+    changes, early = np.zeros_like(first_ms), np.zeros_like(first_ms)
+    for moments, change in ((start_ms, milli), (end_ms, -milli)):
+        day, of_day_ms = np.divmod(np.minimum(moments, until_ms), MS_PER_DAY)
+        np.add.at(changes, day, change)
+        np.add.at(early, day, change * of_day_ms)
+    lengths_ms = np.minimum(until_ms - first_ms, MS_PER_DAY)
+    sums: IntArray = np.cumsum(changes) * lengths_ms - early
     return sums

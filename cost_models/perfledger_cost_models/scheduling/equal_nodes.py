@@ -28,14 +28,14 @@ from perfledger_cost_models.scheduling.policy import (
     SchedulingPolicy,
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
-from perfledger_cost_models.scheduling.wait_queue import WaitQueue
+from perfledger_cost_models.scheduling.wait_queue import QueueKey, WaitQueue
 from perfledger_cost_models.units import MS_PER_DAY
 
 _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
 # The device time that a team has used is the same before and after one of its jobs starts; its
 # dominant share is not.
 _SHARES = frozenset({FairShareRule.NONE, FairShareRule.FAIR})
-_MOMENTS_PER_COUNT = 1024  # of late jobs: counting after each moment takes as long as simulating it
+_LATE_CHECKS = 1000  # of a replay: counting after each moment takes as long as simulating it
 
 
 def is_plain(
@@ -92,82 +92,101 @@ class EqualNodesPool:
             policy.share, milli=len(nodes) * self._size * WHOLE_DEVICE, cpu=0, memory=0
         )
         self._starts = [-1] * len(jobs)
-        self._ends = [-1] * len(jobs)
-        self._portions: list[tuple[Portion, ...]] = [()] * len(jobs)  # of running jobs
-        self._events: list[tuple[int, int]] = []  # ends of running jobs
+        # The ends of running jobs, with their devices; the last one is that of no job.
+        self._events: list[tuple[int, int, tuple[Portion, ...]]] = [(NO_END, -1, ())]
         self._expected_ends = ExpectedEnds()
-        self._queue: list[tuple[int, int]] = []  # keys and jobs, if nobody may pass
-        self._waiting = WaitQueue()  # if jobs may pass
-        self._blocked: set[int] = set()  # sizes that have not fitted since devices were freed
+        self._queue: list[tuple[int, int]] = []  # keys and jobs, if there is one queue
+        self._waiting = WaitQueue()  # if there are several
         self._levels: list[tuple[tuple[int, int], ...]] = []  # nodes by free devices, by sample
         self.meter = DeviceTimeMeter(
             capacity_milli=len(nodes) * self._size * WHOLE_DEVICE,
             until_ms=until_ms,
             samples=samples,
         )
-        self._sample_ms = self.meter.step_ms
+        self._check_ms = self.meter.step_ms  # when free devices are sampled, or late jobs counted
         self.start_ms = self.end_ms = self.ran_ms = np.zeros(0, np.int64)
         self.rounded = 0
 
     def run(self, late: LateJobs | None = None) -> None:
         """Run all jobs to their ends; with `late` only until too many are, without accounts."""
+        arrivals, arrival_ms = self._arrivals(late)
+        events, place = self._events, 0
+        while (end_ms := events[0][0]) < NO_END or arrival_ms[place] < NO_END:
+            now = arrival_ms[place]
+            is_freed = end_ms <= now
+            if is_freed:
+                now = end_ms
+            if now >= self._check_ms and self._is_over(now, late):
+                return
+            if is_freed:
+                self._end_jobs(now)
+            first = place
+            while arrival_ms[place] == now:
+                place += 1
+            self._start_jobs(arrivals[first:place], now, is_freed=is_freed)
+        self._is_over(NO_END, late)
+        if late is None:
+            self._account()
+
+    def _arrivals(self, late: LateJobs | None) -> tuple[list[int], list[int]]:
+        """Return the jobs that fit empty nodes, and their times; the last time is of no job."""
         submit_ms: list[int] = self._table.submit_ms.tolist()
         can_fit = {size: self._nodes.can_fit(size) for size in set(self._devices)}
         arrivals = [job for job, size in enumerate(self._devices) if can_fit[size]]
         if late is not None:
             late.watch(arrivals, submit_ms=submit_ms, start_ms=self._starts)
-        events, place, count = self._events, 0, len(arrivals)
-        moments, next_ms = 0, submit_ms[arrivals[0]] if arrivals else NO_END
-        while place < count or events:
-            now = events[0][0] if events and events[0][0] < next_ms else next_ms
-            moments += 1
-            if late is not None and moments % _MOMENTS_PER_COUNT == 0 and late.count_until(now):
-                return
-            if self._sample_ms <= now:
-                self._sample(now)
-            first = place
-            while next_ms == now:
-                place += 1
-                next_ms = submit_ms[arrivals[place]] if place < count else NO_END
-            self._play(arrivals[first:place], now)
-        if late is not None:
-            late.count_until(NO_END)
-            return
-        self._sample(self.meter.until_ms)  # other pools may still get jobs
-        self._account()
+        return arrivals, [*(submit_ms[job] for job in arrivals), NO_END]
 
-    def _play(self, arrivals: Sequence[int], now: int) -> None:
-        """End the jobs that end now, and start some of those that wait or arrive."""
-        events, queue = self._events, self._queue
-        is_due = not self._may_pass
-        while events and events[0][0] == now:
-            self._end(heapq.heappop(events)[1], now)
-            is_due = True
-        if len(arrivals) <= 1 and not (queue or (is_due and self._waiting)):
-            # Nobody waits, or only jobs that the next one may pass and that nothing was freed for.
+    def _is_over(self, now: int, late: LateJobs | None) -> bool:
+        """Sample the free devices until now, or return whether too many jobs are late by then.
+
+        Nothing has changed since the last moment. Other pools may still get jobs after the last
+        end.
+        """
+        meter = self.meter
+        if late is not None:
+            self._check_ms = now + max(meter.until_ms // _LATE_CHECKS, 1)
+            return late.count_until(now)
+        until_ms = min(now, meter.until_ms)
+        while self._check_ms <= until_ms:
+            self._levels.append(self._nodes.levels())
+            self._check_ms += meter.step_ms
+        return False
+
+    def _end_jobs(self, now: int) -> None:
+        """End the jobs that end now."""
+        events, nodes = self._events, self._nodes
+        while events[0][0] == now:
+            _, job, portions = heapq.heappop(events)
+            nodes.give_back(portions)
+            if self._is_easy:
+                self._expected_ends.remove(self._expected_ms(job), job, self._devices[job])
+            if not self._are_teams_equal:
+                request = self._requests[self._devices[job]]
+                self._team_shares.give_back(self._team[job], request, now)
+
+    def _start_jobs(self, arrivals: Sequence[int], now: int, *, is_freed: bool) -> None:
+        """Start some of the jobs that wait or arrive; the others wait."""
+        if self._has_one_queue:
+            queue = self._queue
             for job in arrivals:
-                if not self._start(job, now):
-                    self._wait(job)
+                heapq.heappush(queue, (self._keys[job], job))
+            while queue and self._start(queue[0][1], now):
+                heapq.heappop(queue)
+            return
+        if not is_freed and len(arrivals) == 1 and (self._may_pass or not self._waiting):
+            # Nobody waits, or only jobs that the next one may pass and that nothing was freed for.
+            if not self._start(arrivals[0], now):
+                self._wait(arrivals[0])
             return
         for job in arrivals:
             self._wait(job)
-            is_due = is_due or self._devices[job] not in self._blocked
-        while queue and self._start(queue[0][1], now):
-            heapq.heappop(queue)
-        if is_due and self._waiting:
-            self._start_all(now)
-
-    def _sample(self, now: int) -> None:
-        """Sample the free devices of the time since the last sample, in which nothing changed."""
-        until_ms = min(now, self.meter.until_ms)
-        while self._sample_ms <= until_ms:
-            self._levels.append(self._nodes.levels())
-            self._sample_ms += self.meter.step_ms
+        if self._may_pass:
+            self._start_fitting(now)
+        else:
+            self._start_in_order(now)
 
     def _wait(self, job: int) -> None:
-        if self._has_one_queue:
-            heapq.heappush(self._queue, (self._keys[job], job))
-            return
         self._waiting.add(
             (self._team[job], self._devices[job]),
             key=self._keys[job],
@@ -176,55 +195,58 @@ class EqualNodesPool:
             milli=self._devices[job],
         )
 
-    def _start_all(self, now: int) -> None:
+    def _fitting_lines(self) -> list[QueueKey]:
+        """Return the lines whose jobs may fit; the jobs of the others do not."""
+        most = self._nodes.most
+        return [line for line in self._waiting.lines if line[1] <= most]
+
+    def _start_fitting(self, now: int) -> None:
         """Start waiting jobs in order; those behind one that does not fit may pass it."""
-        waiting, may_pass = self._waiting, self._may_pass
-        shares = self._team_shares.shares(now)
-        heads = waiting.heads(shares, blocked=self._blocked if may_pass else ())
+        lines = self._fitting_lines()
+        if not lines:
+            return
+        waiting, shares = self._waiting, self._team_shares.shares(now)
+        heads = waiting.heads(shares, lines)
         while heads:
             (_, _, job), line = heapq.heappop(heads)
             if self._start(job, now):
                 waiting.leave(line, place=0)
                 if waiting.size(line):
                     heapq.heappush(heads, (waiting.rank(line, 0, shares), line))
-                continue
-            if self._is_easy:
-                self._backfill(job, now, shares)
-            if not may_pass:
+
+    def _start_in_order(self, now: int) -> None:
+        """Start waiting jobs in order until one does not fit; then none but by EASY backfill."""
+        if not self._fitting_lines():
+            return
+        waiting, shares = self._waiting, self._team_shares.shares(now)
+        while waiting:
+            (_, _, job), line = min(waiting.heads(shares, waiting.lines))
+            if not self._start(job, now):
+                if self._is_easy:
+                    self._backfill(job, now, shares)
                 return
+            waiting.leave(line, place=0)
 
     def _start(self, job: int, now: int) -> bool:
         size = self._devices[job]
-        if size in self._blocked:
+        if size > self._nodes.most or (portions := self._nodes.take(size)) is None:
             return False
-        portions = self._nodes.take(size)
-        if portions is None:
-            self._blocked.add(size)
-            return False
-        self._portions[job] = portions
         self._starts[job] = now
-        heapq.heappush(self._events, (now + self._run_ms[job], job))
+        heapq.heappush(self._events, (now + self._run_ms[job], job, portions))
         if self._is_easy:
             self._expected_ends.add(self._expected_ms(job), job, size)
         if not self._are_teams_equal:
             self._team_shares.take(self._team[job], self._requests[size], now)
         return True
 
-    def _end(self, job: int, now: int) -> None:
-        self._nodes.give_back(self._portions[job])
-        self._ends[job] = now
-        if not self._are_teams_equal:
-            self._team_shares.give_back(self._team[job], self._requests[self._devices[job]], now)
-        if self._blocked:
-            self._blocked.clear()
-        if self._is_easy:
-            self._expected_ends.remove(self._expected_ms(job), job, self._devices[job])
-
     def _expected_ms(self, job: int) -> int:
         return self._starts[job] + max(self._limit_ms[job], 1)
 
     def _backfill(self, head: int, now: int, shares: Mapping[int, float]) -> None:
         """Start jobs that by their time limits do not delay the head (EASY backfill)."""
+        lines = self._fitting_lines()
+        if not lines:
+            return
         waiting = self._waiting
         shadow, spare = self._expected_ends.shadow(
             self._devices[head], free_milli=self._nodes.free, now_ms=now
@@ -234,20 +256,21 @@ class EqualNodesPool:
             spare_milli=spare,
             limits=self._limit_ms,
             shares=shares,
-            blocked=self._blocked,
+            lines=lines,
         ):
             job, line, place = fitting
             if self._start(job, now):
                 waiting.leave(line, place=place)
                 if now + self._limit_ms[job] > shadow:
                     spare -= line[1]
+            lines = self._fitting_lines()
 
     def _account(self) -> None:
         """Account for the device time of all jobs, and for the samples of free devices."""
         self.start_ms = np.array(self._starts, np.int64)
-        self.end_ms = np.array(self._ends, np.int64)
-        ran = self.end_ms >= 0
-        self.ran_ms = np.where(ran, self.end_ms - self.start_ms, 0)
+        ran = self.start_ms >= 0
+        self.ran_ms = np.where(ran, self._table.run_ms, 0)
+        self.end_ms = np.where(ran, self.start_ms + self.ran_ms, -1)
         start, end, submit = self.start_ms[ran], self.end_ms[ran], self._table.submit_ms[ran]
         milli = self._table.devices[ran] * WHOLE_DEVICE
         self.rounded = int(np.sum((milli - self._table.milli[ran]) * self._table.run_ms[ran]))
@@ -289,7 +312,7 @@ def _idle_demand(
     """Return the device time that was free while jobs waited for it, by day."""
     last_ms = int(end.max(initial=0))
     moments = np.concatenate((submit, start, end))
-    order = np.argsort(moments, kind="stable")
+    order = np.argsort(moments)
     zeros = np.zeros(len(milli), np.int64)
     free = capacity_milli + np.cumsum(np.concatenate((zeros, -milli, milli))[order])
     waiting = np.cumsum(np.concatenate((milli, -milli, zeros))[order])

@@ -192,8 +192,8 @@ class PoolSimulation:
 
     def _queue_heads(self, now: int) -> list[QueueHead]:
         """Return the first job of each line, as a heap by rank."""
-        blocked = self._blocked if self._may_pass else ()
-        return self._waiting.heads(self._team_shares.shares(now), blocked=blocked)
+        lines = self._waiting.open_lines(self._blocked if self._may_pass else ())
+        return self._waiting.heads(self._team_shares.shares(now), lines)
 
     def _start(self, job: int, now: int) -> bool:
         allocation = self._placer.claim(self._jobs.request(job), self._allowed_nodes(job, now))
@@ -389,7 +389,7 @@ class PoolSimulation:
             spare_milli=spare,
             limits=self._jobs.limit_ms,
             shares=shares,
-            blocked=self._blocked,
+            lines=self._waiting.open_lines(self._blocked),
         ):
             job, line, place = fitting
             if not self._start(job, now):

@@ -1,7 +1,7 @@
 """Orders waiting jobs in lines of one team and one request class each."""
 
 from bisect import insort
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from heapq import heapify
 
 QueueKey = tuple[int, int]  # team, request class
@@ -21,6 +21,15 @@ class WaitQueue:
 
     def __bool__(self) -> bool:
         return bool(self._lines)
+
+    @property
+    def lines(self) -> Collection[QueueKey]:
+        """Return the lines in which jobs wait."""
+        return self._lines
+
+    def open_lines(self, blocked: Container[int]) -> list[QueueKey]:
+        """Return the lines in which jobs wait but those of `blocked` classes."""
+        return [line for line in self._lines if line[1] not in blocked]
 
     def add(self, line: QueueKey, *, key: int, job: int, limit_ms: int, milli: int) -> None:
         """Add a job to its line, before jobs with a larger key."""
@@ -44,17 +53,16 @@ class WaitQueue:
         spare_milli: int,
         limits: list[int],
         shares: Mapping[int, float],
-        blocked: Container[int],
+        lines: Iterable[QueueKey],
     ) -> tuple[int, QueueKey, int] | None:
         """Return the first job that ends `within_ms` or needs no more than is spare (EASY).
 
-        With it are its line and its place there. The classes of `blocked` are left out.
+        With it are its line, one of `lines`, and its place there.
         """
         candidates = [
             (self.rank(line, place, shares), line, place)
-            for line in self._lines
-            if line[1] not in blocked
-            and (
+            for line in lines
+            if (
                 place := 0
                 if self._line_milli[line] <= spare_milli
                 else self._shortest(line, within_ms=within_ms, limits=limits)
@@ -81,14 +89,11 @@ class WaitQueue:
         """Return the rank of the job at a place of a line."""
         return (shares.get(line[0], 0.0), *self._lines[line][place])
 
-    def heads(
-        self, shares: Mapping[int, float], *, blocked: Container[int] = ()
-    ) -> list[QueueHead]:
-        """Return the first job of each line but those of `blocked` classes, as a heap by rank."""
+    def heads(self, shares: Mapping[int, float], lines: Iterable[QueueKey]) -> list[QueueHead]:
+        """Return the first job of each of some lines, as a heap by rank."""
         heads = [
-            ((shares.get(line[0], 0.0) if shares else 0.0, *queue[0]), line)
-            for line, queue in self._lines.items()
-            if line[1] not in blocked
+            ((shares.get(line[0], 0.0) if shares else 0.0, *self._lines[line][0]), line)
+            for line in lines
         ]
         heapify(heads)
         return heads

@@ -27,9 +27,13 @@ def test_the_last_job_takes_its_line_along():
     assert (queue.milli, queue.size(LINE), queue.size(OTHER)) == (1000, 2, 0)
 
     queue.leave(LINE, place=0)
-    assert (bool(queue), queue.milli, queue.heads({})) == (True, 500, [((0.0, 0, 1), LINE)])
+    assert (bool(queue), queue.milli, queue.heads({}, queue.lines)) == (
+        True,
+        500,
+        [((0.0, 0, 1), LINE)],
+    )
     queue.leave(LINE, place=0)
-    assert (bool(queue), queue.milli, queue.heads({})) == (False, 0, [])
+    assert (bool(queue), queue.milli, queue.heads({}, queue.lines)) == (False, 0, [])
 
 
 def test_the_heads_of_lines_are_a_heap_by_rank_without_blocked_classes():
@@ -37,8 +41,8 @@ def test_the_heads_of_lines_are_a_heap_by_rank_without_blocked_classes():
     queue.add(OTHER, key=2, job=2, limit_ms=9, milli=500)
     queue.add((0, 7), key=0, job=3, limit_ms=9, milli=500)
 
-    assert queue.heads({})[0] == ((0.0, 0, 3), (0, 7))
-    assert sorted(queue.heads({0: 0.5}, blocked={7})) == [
+    assert queue.heads({}, queue.lines)[0] == ((0.0, 0, 3), (0, 7))
+    assert sorted(queue.heads({0: 0.5}, queue.open_lines({7}))) == [
         ((0.0, 2, 2), OTHER),
         ((0.5, 1, 1), LINE),
     ]
@@ -50,7 +54,7 @@ def first(queue, limits, *, within_ms, spare_milli=0, shares=None, blocked=()):
         spare_milli=spare_milli,
         limits=limits,
         shares=shares or {},
-        blocked=blocked,
+        lines=queue.open_lines(blocked),
     )
 
 

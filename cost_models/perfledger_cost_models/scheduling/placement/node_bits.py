@@ -27,6 +27,7 @@ class NodeBits:
         self._bits = [*[0] * size, (1 << nodes) - 1]
         self._idle = [size] * nodes
         self.free = nodes * size
+        self.most = self.free  # no job of more devices fits; one of as many need not fit
 
     def can_fit(self, devices: int) -> bool:
         """Return whether a job fits on empty nodes."""
@@ -52,16 +53,22 @@ class NodeBits:
         """Free all devices."""
         self._bits = [*[0] * self._size, (1 << self._count) - 1]
         self._idle = [self._size] * self._count
-        self.free = self._count * self._size
+        self.free = self.most = self._count * self._size
 
     def find(self, devices: int) -> tuple[Portion, ...] | None:
         """Return one node for a job, or whole nodes and part of one; None if it does not fit."""
-        if devices > self.free:
+        if devices > self.most:
             return None
+        portions = None
         if devices <= self._size:
             node = self.node_for(devices)
-            return None if node is None else ((node, devices),)
-        return self._find_nodes(*divmod(devices, self._size))
+            if node is not None:
+                portions = ((node, devices),)
+        elif devices <= self.free:
+            portions = self._find_nodes(*divmod(devices, self._size))
+        if portions is None:
+            self.most = devices - 1
+        return portions
 
     def _find_nodes(self, count: int, rest: int) -> tuple[Portion, ...] | None:
         idle_nodes = self._bits[self._size]
@@ -93,7 +100,7 @@ class NodeBits:
 
     def take_of_one(self, devices: int) -> int | None:
         """Take devices of the node with the best score; return it, None if none has room."""
-        if devices > self.free:
+        if devices > self.most:
             return None
         if self._count > 1 and self._is_best_fit:
             bits = self._bits
@@ -106,25 +113,36 @@ class NodeBits:
                     self._idle[node] = free - devices
                     self.free -= devices
                     return node
+            self.most = devices - 1
             return None
         chosen = self.node_for(devices)
-        if chosen is not None:
+        if chosen is None:
+            self.most = devices - 1
+        else:
             self.move(chosen, devices)
         return chosen
 
     def give_back(self, portions: Iterable[Portion]) -> None:
         """Give back devices of nodes."""
-        bits, idle = self._bits, self._idle
+        bits, idle, size = self._bits, self._idle, self._size
         for node, devices in portions:
             free = idle[node]
+            rest = free + devices
             bit = 1 << node
             bits[free] ^= bit
-            bits[free + devices] |= bit
-            idle[node] = free + devices
+            bits[rest] |= bit
+            idle[node] = rest
             self.free += devices
+            if bits[size]:  # a job gets whole nodes, and a part of one more
+                rest = (bits[size].bit_count() + 1) * size - 1
+            if rest > self.most:  # noqa: PLR1730 - max() takes longer than all of this
+                self.most = rest
 
     def move(self, node: int, devices: int) -> None:
         """Take devices of a node, or give them back if negative."""
+        if devices < 0:
+            self.give_back(((node, -devices),))
+            return
         free = self._idle[node]
         rest = free - devices
         bit = 1 << node
