@@ -32,12 +32,7 @@ def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision,
         )
         msg = f"{good!r} is not an ancestor of {bad!r}: {hint}"
         raise CommitRangeError(msg)
-    listing = git(
-        repository.root,
-        *("log", "--first-parent", "--reverse", "--no-show-signature", "-z"),
-        *("--format=%H %P%x09%s", f"{first.sha}..{last.sha}"),
-    )
-    lines = [line for line in listing.decode(errors="replace").split("\0") if line]
+    lines = _first_parents(repository, f"{first.sha}..{last.sha}")
     if len(lines) > MAX_COMMITS:
         msg = f"{len(lines)} commits from {good!r} to {bad!r}: at most {MAX_COMMITS} are searched"
         raise CommitRangeError(msg)
@@ -51,6 +46,31 @@ def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision,
         msg = f"{good!r} was merged into the branch of {bad!r} and is not on it: {advice}"
         raise CommitRangeError(msg)
     return (first, *map(_revision, lines[:-1]), last)
+
+
+def merged_range(repository: Repository, sha: str) -> tuple[Revision, ...]:
+    """Return the first-parent commits of the branch that a merge merged, the oldest first.
+
+    The first one is the branch's commit before them, so that `commit_range` returns the same. ()
+    for a commit that is no merge, or one of several branches or of a history of its own.
+    """
+    match git(repository.root, "rev-list", "--parents", "-1", sha).decode().split():
+        case [_, before_merge, branch]:
+            lines = _first_parents(repository, f"{before_merge}..{branch}")
+        case _:
+            return ()
+    before = lines[0].partition("\t")[0].split()[1:2] if lines else []
+    return (*(Revision(sha=each) for each in before), *map(_revision, lines)) if before else ()
+
+
+def _first_parents(repository: Repository, revisions: str) -> list[str]:
+    """Return the first-parent commits of a range: hash and parents, a tab, and the subject."""
+    listing = git(
+        repository.root,
+        *("log", "--first-parent", "--reverse", "--no-show-signature", "-z"),
+        *("--format=%H %P%x09%s", revisions),
+    )
+    return [line for line in listing.decode(errors="replace").split("\0") if line]
 
 
 def _revision(line: str) -> Revision:

@@ -58,7 +58,8 @@ class CommitBisection:
     `chance` is their probability together. `ends` is the verdict on the bad commit against the good
     one, None if not even that was measured. `report` is the check of the found commit against its
     parent. `pairs_needed` is how many pairs per commit would separate the levels, None if the range
-    is as narrow as it can be.
+    is as narrow as it can be. `merged` are the commits of the branch that the found commit merged,
+    after the one before them; () if it is no merge.
     """
 
     workload: str
@@ -77,6 +78,7 @@ class CommitBisection:
     pairs_needed: int | None = None
     seconds_needed: float | None = None
     further_changes: tuple[FurtherChange, ...] = ()
+    merged: tuple[Revision, ...] = ()
     unexplained: float | None = None  # relative change that the found commit does not explain
     report: Report | None = None
     notes: tuple[str, ...] = ()

@@ -90,6 +90,7 @@ def bisection_document(
             {"change": each.change, "good": each.good.sha, "bad": each.bad.sha}
             for each in result.further_changes
         ],
+        "merged": _merged_ends(result),
         "command": next_command(result),
         "check": check,
         "notes": result.notes,
@@ -174,7 +175,22 @@ def _effort_sentence(result: CommitBisection) -> str:
     )
 
 
+def _merged_ends(result: CommitBisection) -> dict[str, object] | None:
+    """Return the range of the commits that the found commit merged."""
+    if not result.merged:
+        return None
+    good, *commits = result.merged
+    return {"commits": len(commits), "good": good.sha, "bad": commits[-1].sha}
+
+
 def _further_sentences(result: CommitBisection) -> Iterator[str]:
+    if result.merged:
+        good, *commits = result.merged
+        number = number_format.quantity(len(commits), "commit")
+        yield (
+            f"It is a merge of {number}, which are not searched yet: "
+            f"{_bisect_command(result, good, commits[-1])}."
+        )
     for each in result.further_changes:
         yield (
             f"Another change of {number_format.percent(each.change)} was made after "

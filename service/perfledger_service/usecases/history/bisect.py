@@ -26,7 +26,7 @@ from perfledger_baselines.history.commits.search import (
 from perfledger_baselines.history.segmentation.changepoints import NORMAL_QUANTILE
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import planned_looks
-from perfledger_runners.checkouts.commit_range import commit_range
+from perfledger_runners.checkouts.commit_range import commit_range, merged_range
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.core_reservation import CoreReservation
@@ -146,6 +146,8 @@ def bisect(
             finished = find_commit(
                 search, measurements, budget_s=allowance.seconds, progress=progress
             )
+        found_commit = commits[finished.end.first]
+        merged = merged_range(repository, found_commit.sha) if finished.is_single else ()
     check = measurements.checks.get(finished.end.first) if finished.is_single else None
     result = _bisection_result(
         finished,
@@ -159,7 +161,8 @@ def bisect(
         workloads_from=request.workloads_from, settings=configuration.shown_settings()
     )
     notes = (*configuration.notes, *allowance.notes, *unconfirmed_notes(finished, commits))
-    return replace(result, notes=notes, options=options), check.bundle if check else None
+    result = replace(result, merged=merged, notes=notes, options=options)
+    return result, check.bundle if check else None
 
 
 def new_search(

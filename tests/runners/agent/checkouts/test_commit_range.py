@@ -2,7 +2,11 @@
 
 import pytest
 
-from perfledger_runners.checkouts.commit_range import CommitRangeError, commit_range
+from perfledger_runners.checkouts.commit_range import (
+    CommitRangeError,
+    commit_range,
+    merged_range,
+)
 from perfledger_runners.checkouts.repository import UnknownRevisionError
 
 
@@ -64,3 +68,43 @@ def test_a_history_that_was_merged_in_has_no_commit_before_it(merged):
 def test_a_name_that_is_no_revision_is_named(merged):
     with pytest.raises(UnknownRevisionError, match="nowhere"):
         commit_range(merged.open(), "nowhere", "main")
+
+
+def test_the_commits_of_a_merged_branch_are_a_range(merged):
+    commits = merged_range(merged.open(), merged.git("rev-parse", "main~1"))
+
+    assert [commit.sha for commit in commits] == [
+        merged.git("rev-parse", ref) for ref in ("v1", "side")
+    ]
+    assert commits[1].subject == "side"
+    assert len(commit_range(merged.open(), commits[0].sha, commits[-1].sha)) == len(commits)
+
+
+def test_the_range_of_a_branch_that_merged_main_begins_before_the_branch(merged):
+    merged.git("switch", "-q", "side")
+    merged.git("merge", "-q", "--no-ff", "-m", "from main", "main")
+    merged.commit("more", side="2")
+    merged.git("switch", "-q", "main")
+    merged.commit("four")
+    merged.git("merge", "-q", "--no-ff", "-m", "again", "side")
+
+    commits = merged_range(merged.open(), "main")
+
+    assert [commit.subject for commit in commits[1:]] == ["from main", "more"]
+    assert len(commit_range(merged.open(), commits[0].sha, commits[-1].sha)) == len(commits)
+
+
+def test_other_commits_merged_no_range(merged):
+    merged.git("switch", "-q", "--orphan", "imported")
+    merged.commit("imported", other="1")
+    merged.git("switch", "-q", "main")
+    merged.git("merge", "-q", "--allow-unrelated-histories", "-m", "import", "imported")
+    for name in ("a", "b"):
+        merged.git("switch", "-qc", name, "v1")
+        merged.commit(name, **{name: name})
+    merged.git("switch", "-q", "main")
+    merged.git("merge", "-q", "-m", "octopus", "a", "b")
+
+    assert [merged_range(merged.open(), ref) for ref in ("v1", "main~2", "main~1", "main")] == [
+        ()
+    ] * 4

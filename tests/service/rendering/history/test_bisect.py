@@ -196,6 +196,22 @@ def test_further_changes_and_what_is_not_explained_are_named():
     assert "other commits of the range account for +8.0 %" in text
 
 
+def test_a_merge_says_how_to_search_what_it_merged():
+    merged = tuple(Revision(sha=each * 40) for each in "bcd")
+    result = replace(FOUND, merged=merged)
+    text = " ".join(terminal(result).split()).replace("\xa0", " ")
+
+    assert (
+        "It is a merge of 2 commits, which are not searched yet: perfledger history bisect m:f "
+        "bbbbbbbbbbbb dddddddddddd."
+    ) in text
+    assert bisection_document(result).facts["merged"] == {
+        "commits": 2,
+        "good": "b" * 40,
+        "bad": "d" * 40,
+    }
+
+
 def test_programs_get_every_commit_and_the_check():
     document = json.loads(writers.to_json(bisection_document(FOUND, check={"title": "x"})))
 
