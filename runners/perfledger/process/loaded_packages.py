@@ -1,8 +1,10 @@
 """Records which files of the repository's own packages a process has loaded."""
 
+import errno
 import hashlib
 import os
 import re
+import resource
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import cast
 
+from perfledger.failure_reason import FailureReason, UnmeasurableError
 from perfledger.package_code import (
     MAX_COMPILED_MODULES,
     MAX_PACKAGES,
@@ -62,7 +65,11 @@ class PackageRecorder:
         self._digests: dict[tuple[str, int, int], str] = {}
 
     def record(self, modules: Mapping[str, object]) -> tuple[LoadedPackage, ...]:
-        """Return the packages that contain any of `modules`, then other libraries."""
+        """Return the packages that contain any of `modules`, then other libraries.
+
+        Raises UnmeasurableError if this process can open no more files.
+        """
+        check_open_files()
         files: dict[str, dict[str, str]] = {}
         for name, module in tuple(modules.items()):
             package = self._package_of(str(name))  # sys.modules may have any key
@@ -194,6 +201,22 @@ class PackageRecorder:
                 return self._digests[key]
         except (OSError, ValueError):  # a module may have any text as its file
             return ""
+
+
+def check_open_files() -> None:
+    """Raise UnmeasurableError if this process can open no more files: what it ran is unknown."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            return
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        detail = (
+            f"{error.strerror}: after its last step the process cannot open another (its limit is "
+            f"{limit}), so that it is unknown which code ran; close them, or leave the limit as it "
+            "is"
+        )
+        raise UnmeasurableError(FailureReason.RAISED, detail) from error
 
 
 def cache_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:

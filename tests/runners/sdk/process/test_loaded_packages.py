@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from perfledger.failure_reason import FailureReason
 from perfledger.package_code import SourcePackage
 from perfledger.process import loaded_packages
 from perfledger.process.loaded_packages import PackageRecorder, cache_folders
@@ -21,6 +22,16 @@ def late():
     def step():
         import mypkg.late
     return step
+"""
+
+WITHOUT_FILES = """
+import resource
+import perfledger
+
+@perfledger.workload(device="cpu")
+def few():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    return lambda: sum(range(1_000))
 """
 
 
@@ -199,6 +210,16 @@ def test_a_child_records_what_its_step_imported_too(write, run_child):
     (recorded,) = answer.about("bench:late")["packages"]
     assert (recorded["name"], recorded["folder"]) == ("mypkg", "src/mypkg")
     assert (recorded["modules"], recorded["is_own"]) == (2, True)
+
+
+def test_a_child_that_can_open_no_files_cannot_say_what_ran(write, run_child):
+    root = write({"bench.py": WITHOUT_FILES})
+
+    answer = run_child(root, Command.MEASURE, paths=("bench.py",), workloads=("bench:few",))
+
+    failed = answer.about("bench:few")
+    assert failed["reason"] == FailureReason.RAISED
+    assert "its limit is 3), so that it is unknown which code ran" in failed["detail"]
 
 
 @pytest.mark.parametrize(
