@@ -4,7 +4,7 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -29,7 +29,10 @@ LOCK_FILE = re.compile(
 CONDA_FILE = re.compile(r"(conda[_.-]?)?env(ironment)?([_.-][\w.-]*)?\.ya?ml")
 USUAL_CONDA_FILES = frozenset({"environment.yml", "environment.yaml"})
 CONDA_DEPENDENCIES = re.compile(r"^[\"']?dependencies[\"']?\s*:", re.MULTILINE)
-REQUIREMENTS_FILE = re.compile(r"([\w.-]*[_.-])?requirements[\w.-]*\.txt")
+# Rye writes a lock file that pip reads.
+REQUIREMENTS_FILE = re.compile(r"([\w.-]*[_.-])?requirements[\w.-]*\.(txt|lock)")
+# pip-tools' source of such a file, which pip reads, too.
+SOURCE_SUFFIX, COMPILED_SUFFIX = ".in", ".txt"
 # Packages that a repository may hold, and a dependency file name: pip installs the file itself.
 WHEEL = ".whl"
 ARCHIVES = (WHEEL, ".tar.gz", ".zip")
@@ -107,6 +110,12 @@ def is_dependency_file(path: str) -> bool:
     name = PurePosixPath(path).name
     is_known = name in PROJECT_FILES or is_lock(path) or _is_requirements(path)
     return is_known and not is_within(path, ASIDE | VENDORED)
+
+
+def is_uncompiled(path: str, paths: Collection[str]) -> bool:
+    """Return whether the file is a list of requirements of which `paths` have no compiled one."""
+    compiled = path.removesuffix(SOURCE_SUFFIX) + COMPILED_SUFFIX
+    return path.endswith(SOURCE_SUFFIX) and compiled not in paths and is_dependency_file(compiled)
 
 
 def is_lock(path: str) -> bool:

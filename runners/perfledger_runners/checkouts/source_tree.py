@@ -13,6 +13,7 @@ from perfledger_runners.checkouts.dependency_files import (
     declared_archives,
     declared_dependencies,
     is_dependency_file,
+    is_uncompiled,
     project_build,
 )
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
@@ -189,7 +190,11 @@ def refuse_new_environment(base: SourceTree, head: SourceTree) -> None:
 
 def _dependencies(hashes: Mapping[str, str], read: ReadFile) -> dict[str, DeclaredDependencies]:
     """Return what files declare to be installed, and the archives that may be."""
-    texts = {path: read(path) for path in hashes if is_dependency_file(path)}
+    texts = {
+        path: read(path)
+        for path in hashes
+        if is_dependency_file(path) or is_uncompiled(path, hashes)
+    }
     readable = {path: text for path, text in texts.items() if text}
     texts |= included_files(readable, hashes, lambda path: read(path) or b"")
     declared = {

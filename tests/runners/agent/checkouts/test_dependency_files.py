@@ -9,6 +9,7 @@ from perfledger_runners.checkouts.dependency_files import (
     declared_dependencies,
     is_dependency_file,
     is_lock,
+    is_uncompiled,
     locked_packages,
     project_build,
 )
@@ -95,6 +96,7 @@ source = { virtual = "." }
         ("requirements-gpu.txt", True, False),
         ("gpu-requirements.txt", True, False),
         ("ml.requirements.txt", True, False),
+        ("requirements-dev.lock", True, False),
         ("requirements/cuda.txt", True, False),
         ("sub/pyproject.toml", True, False),
         ("setup.py", True, False),
@@ -108,6 +110,20 @@ source = { virtual = "." }
 )
 def test_files_that_say_what_is_installed(path, is_known, is_pinned):
     assert (is_dependency_file(path), is_lock(path)) == (is_known, is_pinned)
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "is_source"),
+    [
+        ("requirements.in", [], True),
+        ("requirements/gpu.in", ["requirements/cpu.txt"], True),
+        ("requirements.in", ["requirements.txt"], False),
+        ("kernel.c.in", [], False),
+        ("docs/requirements.in", [], False),
+    ],
+)
+def test_requirements_that_nobody_compiled_are_what_pip_reads(path, others, is_source):
+    assert is_uncompiled(path, [path, *others]) is is_source
 
 
 @pytest.mark.parametrize("path", ["environment.yml", "env.yml", "environment-gpu.yaml"])

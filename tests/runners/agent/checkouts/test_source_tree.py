@@ -159,6 +159,14 @@ def test_changed_dependencies_are_locks_requirements_and_what_a_project_requires
     )
 
 
+def test_requirements_count_as_written_only_where_nobody_compiled_them(tree_of):
+    base, head = (tree_of({"requirements.in": f"torch=={each}"}) for each in "12")
+    compiled = tree_of({"requirements.in": "torch", "requirements.txt": "torch==1"})
+
+    assert changed_dependencies(base, head) == ("requirements.in",)
+    assert list(compiled.dependencies) == ["requirements.txt"]
+
+
 def test_archives_that_may_be_installed_are_declared_by_their_content(tree_of):
     files = {"requirements.txt": "./libs/a.whl\n", "libs/b.whl": "1", "tests/a.whl": "1"}
     base = tree_of({**files, "libs/a.whl": "1"})
