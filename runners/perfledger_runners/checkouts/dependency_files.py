@@ -61,6 +61,12 @@ METADATA_ARGUMENTS = frozenset(
         *("classifiers", "keywords", "project_urls", "download_url", "platforms"),
     )
 )
+# Keys of tables of pyproject.toml that decide what a tool installs, and from where.
+TOOL_KEYS = {
+    "uv": ("sources", "index", "override-dependencies", "constraint-dependencies"),
+    "poetry": ("dependencies", "group", "dev-dependencies", "extras", "source"),
+    "pixi": ("dependencies", "pypi-dependencies", "feature", "target", "system-requirements"),
+}
 COMPILING_BACKENDS = ("maturin", "scikit_build_core", "mesonpy", "py_build_cmake")
 COMPILING_ARGUMENTS = frozenset({"ext_modules", "rust_extensions", "cffi_modules", "cmake_args"})
 # Tables of pyproject.toml that configure how a package is compiled.
@@ -262,8 +268,7 @@ def _of_pyproject(text: str) -> DeclaredDependencies:
     groups = (*table(project, "optional-dependencies").values(), *_groups(document))
     rest = (
         document.get("build-system"),
-        poetry.get("dependencies"),
-        poetry.get("group"),
+        *(table(document, "tool", tool).get(key) for tool in TOOL_KEYS for key in TOOL_KEYS[tool]),
         # What is installed names what plugins and commands import.
         *(project.get(name) for name in ("entry-points", "scripts", "gui-scripts")),
         *(poetry.get(name) for name in ("plugins", "scripts")),
@@ -325,7 +330,14 @@ def _document(text: str) -> dict[str, object]:
 
 def _groups(document: dict[str, object]) -> Iterator[object]:
     yield from table(document, "dependency-groups").values()
-    yield table(document, "tool", "uv").get("dev-dependencies")
+    tools = table(document, "tool")
+    yield table(tools, "uv").get("dev-dependencies")
+    yield from table(tools, "pdm", "dev-dependencies").values()
+    yield table(tools, "flit", "metadata").get("requires")
+    environments = table(tools, "hatch", "envs")
+    for name in environments:
+        environment = table(environments, name)
+        yield from (environment.get(key) for key in ("dependencies", "extra-dependencies"))
 
 
 def _build_requirements(document: dict[str, object]) -> tuple[str, ...]:

@@ -162,7 +162,46 @@ def test_a_projects_requirements_are_also_those_of_extras_and_groups():
 
 
 @pytest.mark.parametrize(
-    "text", [b"= =", b"[tool.perfledger]\npaths = ['a']", b"[tool.ruff]\nline-length = 1"]
+    "text",
+    [
+        "[tool.pdm.dev-dependencies]\nbench = ['a', 'b']",
+        "[tool.flit.metadata]\nrequires = ['a', 'b']",
+        "[tool.hatch.envs.bench]\ndependencies = ['a']\nextra-dependencies = ['b']\ncommand = 'c'",
+        "[tool.uv]\ndev-dependencies = ['a', 'b']",
+    ],
+)
+def test_a_projects_requirements_are_also_those_of_its_tools(text):
+    assert declared_dependencies("pyproject.toml", text.encode()).requirements == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.uv.sources]\ntorch = {{ index = 'cu{}' }}",
+        "[[tool.uv.index]]\nurl = 'https://a/{}'",
+        "[tool.uv]\noverride-dependencies = ['torch=={}']",
+        "[tool.uv]\nconstraint-dependencies = ['torch=={}']",
+        "[tool.poetry.dev-dependencies]\ntorch = '{}'",
+        "[[tool.poetry.source]]\nurl = 'https://a/{}'",
+        "[tool.pixi.dependencies]\ntorch = '{}'",
+        "[tool.pixi.feature.gpu.pypi-dependencies]\ntorch = '{}'",
+    ],
+)
+def test_what_the_tools_of_a_project_install_is_declared(text):
+    first, second = (declared_dependencies("pyproject.toml", text.format(n).encode()) for n in "12")
+
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"= =",
+        b"[tool.pixi.tasks]\na = 'b'",
+        b"[tool.uv]\npackage = false",
+        b"[tool.perfledger]\npaths = ['a']",
+        b"[tool.ruff]\nline-length = 1",
+    ],
 )
 def test_a_project_file_without_requirements_declares_as_much_as_none(text):
     assert declared_dependencies("pyproject.toml", text) == NOTHING_DECLARED
