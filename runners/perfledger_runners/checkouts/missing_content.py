@@ -24,6 +24,7 @@ POINTERS = (
     b"version http://git-media.io/v/2\n",
 )
 MAX_POINTER_BYTES = 1024  # by the specification, a pointer is no larger
+ATTRIBUTES = ".gitattributes"
 LFS_ADVICE = "`git lfs install` and `git lfs pull` in this clone get the content"
 
 
@@ -90,7 +91,10 @@ class PointerWatch:
         if changed_pointers:
             what = f"{first_few(changed_pointers)} changed in Git LFS, and the checkouts have only"
         elif on_one_side:
-            what = f"of {first_few(on_one_side)}, which is in Git LFS, one side has only"
+            what = (
+                f"one side's {ATTRIBUTES} does not declare the filter of {first_few(on_one_side)}, "
+                "or a download failed: it has only"
+            )
         elif opened:
             what = f"a process opened {first_few(opened)}, and the checkouts have only"
         else:

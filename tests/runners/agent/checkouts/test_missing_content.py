@@ -108,9 +108,9 @@ def test_a_file_with_content_on_one_side_and_a_pointer_on_the_other_is_a_fault(t
     watch = PointerWatch(roots=dict.fromkeys(Side, tmp_path), pointers={side: names})
 
     assert watch.fault(Side.HEAD, ()) == (
-        "of data/rows.bin, which is in Git LFS, one side has only the pointers, so it is unknown "
-        "what a step does with the content: `git lfs install` and `git lfs pull` in this clone get "
-        "the content"
+        "one side's .gitattributes does not declare the filter of data/rows.bin, or a download "
+        "failed: it has only the pointers, so it is unknown what a step does with the content: "
+        "`git lfs install` and `git lfs pull` in this clone get the content"
     )
 
 
