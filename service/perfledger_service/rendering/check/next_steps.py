@@ -67,8 +67,8 @@ _MENDS = {
     FailureReason.GARBAGE: "do not write to the file descriptor in PERFLEDGER_FD",
     FailureReason.NO_DEVICE: "measure where the device is, or change the device in the settings",
     FailureReason.OTHER_DEVICE: "make the workload choose the same device on both sides",
-    FailureReason.WRONG_CODE: "remove the installed copy that ran in place of the checkout, or "
-    "set build and isolated so that each side is installed",
+    FailureReason.WRONG_CODE: "let each side use its own code and data: the reason names the file "
+    "that it did not have, and what gets it",
     FailureReason.BUILD: "fix the build: the end of its log is in the report",
     FailureReason.PYTHON: "set python to an interpreter of Python 3.11 or newer",
     FailureReason.THROTTLED: "let the device cool, check its power limit, and measure again",

@@ -97,7 +97,7 @@ _WHY = {
     FailureReason.GARBAGE: "wrote to the harness's own descriptor",
     FailureReason.NO_DEVICE: "found no device to run on",
     FailureReason.OTHER_DEVICE: "ran on a different device than base",
-    FailureReason.WRONG_CODE: "ran code other than its commit's",
+    FailureReason.WRONG_CODE: "used code or data other than its commit's",
     FailureReason.BUILD: "could not be built",
     FailureReason.PYTHON: "has no interpreter that can run it",
     FailureReason.THROTTLED: "ran on a throttled device",

@@ -265,6 +265,17 @@ def test_advice_is_about_the_reason_that_the_report_names_first(reports):
     )
 
 
+def test_code_or_data_of_another_commit_may_be_no_installed_copy(reports):
+    report = reports["not_measured"]
+    pointer = replace(report.failures[0], why=FailureReason.WRONG_CODE, detail="a pointer")
+
+    (sentence,) = steps_of(replace(report, failures=(pointer,))).sentences
+    assert sentence == (
+        "let each side use its own code and data: the reason names the file that it did not have, "
+        "and what gets it"
+    )
+
+
 def test_a_module_that_is_not_installed_is_named_with_the_ways_to_get_it(reports):
     report = reports["not_measured"]
     detail = "benchmarks/a.py cannot be imported: ModuleNotFoundError: No module named 'chex' (a:3)"
