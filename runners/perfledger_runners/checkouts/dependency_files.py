@@ -48,6 +48,8 @@ LOCKED_FACT = re.compile(
     re.MULTILINE,
 )
 COMMENT = re.compile(r"(^|\s)#.*")
+# Binder's environment is that of notebooks in a browser.
+BINDER = frozenset({"binder", ".binder"})
 # In a requirements file: these also decide how a single requirement is resolved.
 INDEX_OPTION = re.compile(
     r"(-f|-i|--find-links|--index-url|--extra-index-url|--trusted-host|--no-index|--pre"
@@ -115,7 +117,7 @@ def is_dependency_file(path: str) -> bool:
     """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
     is_known = name in PROJECT_FILES or is_lock(path) or _is_requirements(path)
-    return is_known and not is_within(path, ASIDE | VENDORED)
+    return is_known and not is_within(path, ASIDE | VENDORED | BINDER)
 
 
 def is_uncompiled(path: str, paths: Collection[str]) -> bool:

@@ -102,6 +102,8 @@ source = { virtual = "." }
         ("setup.py", True, False),
         ("notes.txt", False, False),
         ("norequirements.txt", False, False),
+        (".binder/environment.yml", False, True),
+        ("binder/requirements.txt", False, False),
         ("docs/environment-docs.yml", False, True),
         ("my_environments.yml", False, False),
         ("tests/requirements.txt", False, False),
