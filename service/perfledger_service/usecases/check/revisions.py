@@ -225,12 +225,15 @@ def _head_table(
     Settings that are refused are none.
     """
     try:
-        name, head = _table(read_file) or ("", {})
+        found_table = _table(read_file)
+        if found_table is None:
+            return {}, ("head removes the configuration: base's applies until that is merged",)
+        name, head = found_table
         check_settings(flags=flags, table=dict(head), table_name=name)
     except SettingsError as error:
         return {}, (f"head's configuration will be refused once it is merged: {error}",)
     names = sorted(name for name in {*base, *head} if base.get(name) != head.get(name))
-    if not head or not names:
+    if not names:
         return head, ()
     more = f" and {len(names) - MAX_SETTINGS} more" if len(names) > MAX_SETTINGS else ""
     listed = clean_text(", ".join(name[:MAX_SETTING] for name in names[:MAX_SETTINGS]))

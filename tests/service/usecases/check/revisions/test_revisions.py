@@ -227,6 +227,7 @@ def test_paths_of_head_that_do_not_decide_are_known(checkout, head, bytes_moved)
     [
         ('margin = 0.5\npaths = ["benchmarks"]\nfloor = 0.2', "floor, margin"),
         ('margin = 0.05\npaths = ["benchmarks"]', ""),
+        ("", "margin, paths"),
         (
             'floor = 0.2\nmax_pairs = 9\nbudget = "9m"\ntimeout = 9\nundecided = "neutral"',
             "budget, floor, margin, max_pairs, paths and 2 more",
@@ -242,6 +243,19 @@ def test_settings_that_head_changes_are_named_as_they_do_not_apply(checkout, hea
     assert configuration.settings.margin == 0.05
     note = f"head changes settings ({names}): base's apply until they are merged"
     assert configuration.notes == ((note,) if names else ())
+
+
+def test_a_head_without_the_configuration_of_base_says_so(checkout):
+    checkout.commit(perfledger="margin = 0.05")
+    (checkout.root / "perfledger.toml").unlink()
+    checkout.commit()
+
+    configuration = checkout.configuration()
+
+    assert configuration.settings.margin == 0.05
+    assert configuration.notes == (
+        "head removes the configuration: base's applies until that is merged",
+    )
 
 
 @pytest.mark.parametrize(
