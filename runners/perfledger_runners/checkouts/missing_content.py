@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfledger.process.programs.file_opens import FileOpens
-from perfledger.records import Side
+from perfledger.records import Run, Side
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.source_tree import first_few
 from perfledger_runners.safe_text import clean_text
@@ -65,6 +65,9 @@ class PointerWatch:
     roots: Mapping[Side, Path] = field(default_factory=dict[Side, Path])
     pointers: Mapping[Side, frozenset[str]] = field(default_factory=dict[Side, frozenset[str]])
     _opens: dict[Side, FileOpens] = field(default_factory=dict[Side, FileOpens])
+    _opened: dict[tuple[Side, int, str], set[str]] = field(
+        default_factory=dict[tuple[Side, int, str], set[str]]
+    )
 
     @contextmanager
     def watching(self) -> Generator[None]:
@@ -76,15 +79,19 @@ class PointerWatch:
             for opens in self._opens.values():
                 opens.opened()
             self._opens = {}
+            self._opened = {}
 
-    def fault(self, side: Side, changed: Collection[str]) -> str:
-        """Return why a run of a side used a file whose content is unknown, or may have; else "".
+    def fault(self, run: Run, changed: Collection[str]) -> str:
+        """Return why a run used a file whose content is unknown, or may have; "" if it did not.
 
-        It may if the file is one of the `changed` ones, or a pointer on one side alone, and it has
-        if any process opened the pointer since the last call. Files aside, as of documentation,
-        matter only then.
+        It may if the file is one of the `changed` ones, or a pointer on one side alone. It has if
+        any process opened the pointer since the last call, or in an earlier run of its process that
+        is of the same file of workloads: its import is that of both. Files aside, as of
+        documentation, matter only then.
         """
-        opened = self._opened_pointers(side)
+        module = run.workload.partition(":")[0]
+        opened = self._opened.setdefault((run.side, run.process, module), set())
+        opened |= self._newly_opened(run.side)
         base, head = (self.pointers.get(each, frozenset()) for each in Side)
         changed_pointers = _product_files(base.union(head) & {*changed})
         on_one_side = _product_files(base ^ head)
@@ -96,20 +103,23 @@ class PointerWatch:
                 "or a download failed: it has only"
             )
         elif opened:
-            what = f"a process opened {first_few(opened)}, and the checkouts have only"
+            what = (
+                f"a process of this file of workloads opened {first_few(sorted(opened))}, and the "
+                "checkouts have only"
+            )
         else:
             return ""
         return (
             f"{what} the pointers, so it is unknown what a step does with the content: {LFS_ADVICE}"
         )
 
-    def _opened_pointers(self, side: Side) -> list[str]:
+    def _newly_opened(self, side: Side) -> frozenset[str]:
         earlier = self._opens.get(side)
         if earlier is None:
-            return []
+            return frozenset()
         self._opens[side] = self._watch(side)  # first, so that nothing goes unseen between
         opened = {str(path.relative_to(self.roots[side])) for path in earlier.opened()}
-        return sorted(opened & self.pointers[side])
+        return self.pointers[side] & opened
 
     def _watch(self, side: Side) -> FileOpens:
         """Begin to watch the folders of a side's pointers: files are more than can be watched."""

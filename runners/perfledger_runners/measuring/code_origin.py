@@ -106,7 +106,7 @@ class CodeOriginCheck:
 
     def failure(self, run: Run) -> Failure | None:
         """Return why a run measured other code than its side's, None if it did not."""
-        pointer_fault = self.pointers.fault(run.side, self._changed)
+        pointer_fault = self.pointers.fault(run, self._changed)
         for package in run.packages:
             if package.is_own and package.compiled:
                 self._compiled_by.add(run.side)

@@ -1,6 +1,7 @@
 import pytest
 
-from perfledger.records import Side
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run, Side
 from perfledger_runners.checkouts.missing_content import (
     MissingContent,
     PointerWatch,
@@ -9,6 +10,18 @@ from perfledger_runners.checkouts.missing_content import (
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
 ATTRIBUTES = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
+
+
+def run(side, workload="b:f", process=0):
+    return Run(
+        workload=workload,
+        side=side,
+        pair=0,
+        position=0,
+        process=process,
+        started_at="2026-11-20T12:00:00+00:00",
+        samples={STEP_TIME.name: (1.0,)},
+    )
 
 
 @pytest.fixture
@@ -67,11 +80,11 @@ def test_pointers_in_many_folders_are_watched_until_the_end(tmp_path):
     with watch.watching():
         for name in names:
             (tmp_path / name).read_bytes()
-        first, second = (watch.fault(Side.HEAD, ()), watch.fault(Side.HEAD, ()))
+        first = watch.fault(run(Side.HEAD), ())
     (tmp_path / names[0]).read_bytes()
 
-    assert first.startswith("a process opened 0/a.bin, 1/a.bin, 10/a.bin and 27 more, and the")
-    assert second == watch.fault(Side.HEAD, ()) == ""
+    assert "opened 0/a.bin, 1/a.bin, 10/a.bin and 27 more, and the checkouts have" in first
+    assert watch.fault(run(Side.HEAD), ()) == ""
 
 
 def test_links_and_folders_are_no_pointers_and_a_file_may_be_gone(tmp_path):
@@ -107,14 +120,14 @@ def test_a_file_with_content_on_one_side_and_a_pointer_on_the_other_is_a_fault(t
     names = frozenset({"data/rows.bin", "docs/speed.png"})
     watch = PointerWatch(roots=dict.fromkeys(Side, tmp_path), pointers={side: names})
 
-    assert watch.fault(Side.HEAD, ()) == (
+    assert watch.fault(run(Side.HEAD), ()) == (
         "one side's .gitattributes does not declare the filter of data/rows.bin, or a download "
         "failed: it has only the pointers, so it is unknown what a step does with the content: "
         "`git lfs install` and `git lfs pull` in this clone get the content"
     )
 
 
-def test_a_pointer_that_a_process_opens_is_a_fault_of_that_run_and_side(tmp_path):
+def test_a_pointer_that_a_process_opens_is_a_fault_of_that_process_and_file(tmp_path):
     names = {"tests/rows.bin", "other.bin"}
     roots = {side: tmp_path / side for side in Side}
     for path in [root / name for root in roots.values() for name in names]:
@@ -125,7 +138,14 @@ def test_a_pointer_that_a_process_opens_is_a_fault_of_that_run_and_side(tmp_path
 
     with watch.watching():
         (roots[Side.HEAD] / "tests/rows.bin").read_bytes()
-        faults = [watch.fault(side, ()) for side in (*Side, Side.HEAD)]
+        base, head = (watch.fault(run(side), ()) for side in Side)
+        others = (run(Side.HEAD, process=1), run(Side.HEAD, "other:a"))
+        later = [watch.fault(each, ()) for each in (run(Side.HEAD, "b:g"), *others)]
 
-    assert faults[0] == faults[2] == ""
-    assert faults[1].startswith("a process opened tests/rows.bin, and the checkouts have only the")
+    assert head.startswith("a process of this file of workloads opened tests/rows.bin, and the")
+    assert [base, *later] == [
+        "",
+        head,
+        "",
+        "",
+    ]  # of the same process and file: its import is both's
