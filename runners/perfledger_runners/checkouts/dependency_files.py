@@ -69,6 +69,7 @@ TOOL_KEYS = {
     "poetry": ("dependencies", "group", "dev-dependencies", "extras", "source"),
     "pixi": ("dependencies", "pypi-dependencies", "feature", "target", "system-requirements"),
 }
+PIXI_FILE = "pixi.toml"  # has these keys of pixi at its top
 COMPILING_BACKENDS = ("maturin", "scikit_build_core", "mesonpy", "py_build_cmake")
 COMPILING_ARGUMENTS = frozenset({"ext_modules", "rust_extensions", "cffi_modules", "cmake_args"})
 # Tables of pyproject.toml that configure how a package is compiled.
@@ -116,7 +117,7 @@ class ProjectBuild:
 def is_dependency_file(path: str) -> bool:
     """Return whether the file may determine which packages are installed."""
     name = PurePosixPath(path).name
-    is_known = name in PROJECT_FILES or is_lock(path) or _is_requirements(path)
+    is_known = name in {*PROJECT_FILES, PIXI_FILE} or is_lock(path) or _is_requirements(path)
     return is_known and not is_within(path, ASIDE | VENDORED | BINDER)
 
 
@@ -142,9 +143,8 @@ def declared_dependencies(path: str, content: bytes) -> DeclaredDependencies:
             return _of_setup_py(content)
         case "setup.cfg":
             return _of_setup_cfg(text)
-        case _ if CONDA_FILE.fullmatch(name):
-            is_conda = name in USUAL_CONDA_FILES or CONDA_DEPENDENCIES.search(text)
-            return DeclaredDependencies(rest=_without_comments(text) if is_conda else "")
+        case _ if name == PIXI_FILE or CONDA_FILE.fullmatch(name):
+            return _of_environment(name, text)
         case _ if is_lock(path):
             return DeclaredDependencies(rest=text)
         case _:
@@ -246,6 +246,16 @@ def _is_requirements(path: str) -> bool:
     pure = PurePosixPath(path)
     is_in_folder = pure.parent.name == "requirements" and pure.suffix == ".txt"
     return is_in_folder or REQUIREMENTS_FILE.fullmatch(pure.name) is not None
+
+
+def _of_environment(name: str, text: str) -> DeclaredDependencies:
+    """Return what a file of conda or pixi declares."""
+    if name == PIXI_FILE:
+        document = _document(text)
+        tables = {key: document[key] for key in TOOL_KEYS["pixi"] if key in document}
+        return DeclaredDependencies(rest=repr(tables) if tables else "")
+    is_conda = name in USUAL_CONDA_FILES or CONDA_DEPENDENCIES.search(text)
+    return DeclaredDependencies(rest=_without_comments(text) if is_conda else "")
 
 
 def _without_comments(text: str) -> str:

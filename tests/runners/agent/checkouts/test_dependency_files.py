@@ -87,7 +87,6 @@ source = { virtual = "." }
         ("environment-gpu.yaml", True, True),
         ("ci/environment_cuda.12.yml", True, True),
         ("conda-env.yml", True, True),
-        ("env.yaml", True, True),
         ("conda-lock.yaml", True, True),
         ("gpu.conda-lock.yml", True, True),
         ("conda-linux-64.lock", True, True),
@@ -95,14 +94,13 @@ source = { virtual = "." }
         ("upper-constraints.txt", True, True),
         ("requirements-gpu.txt", True, False),
         ("gpu-requirements.txt", True, False),
-        ("ml.requirements.txt", True, False),
         ("requirements-dev.lock", True, False),
         ("requirements/cuda.txt", True, False),
         ("sub/pyproject.toml", True, False),
         ("setup.py", True, False),
+        ("pixi.toml", True, False),
         ("notes.txt", False, False),
         ("norequirements.txt", False, False),
-        (".binder/environment.yml", False, True),
         ("binder/requirements.txt", False, False),
         ("docs/environment-docs.yml", False, True),
         ("my_environments.yml", False, False),
@@ -193,6 +191,13 @@ def test_what_the_tools_of_a_project_install_is_declared(text):
     first, second = (declared_dependencies("pyproject.toml", text.format(n).encode()) for n in "12")
 
     assert first != second
+
+
+@pytest.mark.parametrize(("table", "number"), [("tasks", 1), ("dependencies", 2)])
+def test_what_pixi_installs_is_declared_in_its_own_file_too(table, number):
+    texts = (f"[{table}]\na = '{each}'".encode() for each in "12")
+
+    assert len({declared_dependencies("pixi.toml", text).rest for text in texts}) == number
 
 
 @pytest.mark.parametrize(
