@@ -1,4 +1,4 @@
-"""Holds the patterns of AWS's usage types and descriptions that name an instance."""
+"""Holds the patterns of AWS's usage types, operations and descriptions of an instance's hours."""
 
 import re
 
@@ -18,10 +18,15 @@ FAMILY_FEE = re.compile(r"(?:[A-Z0-9]+-)?EC2SP:(?P<family>[a-z0-9-]+\.)\w+")
 SURCHARGE_METER = re.compile(
     r"(?:[A-Z0-9]+-)?(?:EBSOptimized|Reservation|DedicatedRes|EKS-Auto)\b.*"
 )
+# AWS's price list has an instance's hours apart for each operation: "RunInstances" on demand (also
+# "RunInstances:0010", with another system), "RunInstances:CB" in a capacity block.
+OPERATION = re.compile(r"RunInstances(?::[0-9A-Za-z]{4})?(?P<block>:CB(?::[0-9A-Za-z]{4})?)?")
 # FOCUS 1.0 has the instance in AWS's description alone: "$6.88 per On Demand Linux p5.4xlarge
-# Instance Hour", "p5.4xlarge Linux/UNIX Spot Instance-hour in ...".
+# Instance Hour", "$0.00 per Capacity Block Linux p5.48xlarge Instance Hour", "p5.4xlarge
+# Linux/UNIX Spot Instance-hour in ...".
 DESCRIPTION = re.compile(
-    r".* per (?:On Demand|(?P<unused>Unused Reservation)) [^,]{1,60} "
+    r".* per (?:(?P<on_demand>On Demand)|(?P<block>Capacity Block)|(?P<unused>Unused Reservation)) "
+    r"[^,]{1,60} "
     r"(?P<instance>\S+) Instance Hour"
     r"|(?:.*, )?(?P<other>[a-z0-9-]+\.[a-z0-9]+) "
     r"(?:[^,]{1,40} Spot Instance-hour in .*|reserved instance applied)"

@@ -1,15 +1,16 @@
 """Compares what an hour cost by a bill with the agreed price, else with the price list."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 
 from perfledger.rounding import decimals, digits
-from perfledger_cost_models.billing.focus import Bill, paid_prices
+from perfledger_cost_models.billing.focus import Bill, BilledUsage, paid_prices
 from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.prices.diff import newest_prices
-from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PriceSheet
+from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PriceSheet, PricingModel
 from perfledger_cost_models.prices.priced_rows import PricedRow
 from perfledger_cost_models.prices.term_rules import MAX_BILLED_FOLD, billed_prices
 from perfledger_cost_models.quote import PriceLayer
@@ -18,6 +19,10 @@ from perfledger_cost_models.quote import PriceLayer
 UNIT_FOLD = Decimal(30)
 # A bill rounds hours and costs; beyond this, another price than the agreed one was charged.
 MAX_AGREED_DIFFERENCE = Decimal("0.01")
+
+# The families of which AWS sells capacity blocks: P and Trn ("Capacity Blocks for ML",
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html).
+_BLOCK_FAMILY = re.compile(r"(?:p|trn)\d.*")
 
 _OWN_LAYERS = frozenset(
     {PriceLayer.OVERRIDE, PriceLayer.DERIVED}
@@ -39,6 +44,20 @@ class PaidPrice:
     paid: Price
     basis: PriceBasis
     prices: tuple[Price, ...]  # of its SKU, region and pricing model, one for each term
+    is_model_said: bool = True  # by every row of the bill: `BilledUsage.is_model_certain`
+
+    @property
+    def may_be_block(self) -> bool:
+        """Return whether hours that are called on demand may be those of a capacity block.
+
+        The bill does not say which they are, AWS sells blocks of the instance, and they did not
+        cost what an hour on demand does.
+        """
+        is_as_compared = self.difference is not None and (
+            abs(self.difference) <= MAX_AGREED_DIFFERENCE
+        )
+        is_sold = _BLOCK_FAMILY.fullmatch(self.paid.sku) is not None
+        return is_sold and not self.is_model_said and not is_as_compared
 
     @property
     def lowest(self) -> Decimal | None:
@@ -73,7 +92,16 @@ def compared_prices(bill: Bill, sheet: PriceSheet, *, name: str) -> tuple[PaidPr
     charges in rows of their own.
     """
     listed = [one for one in newest_prices(sheet).values() if one.option_term != BILLED_TERM]
-    return tuple(_comparison_of(paid, listed) for paid in paid_prices(bill, source=name))
+    unsaid = {_price_key(usage) for usage in bill.usage if not usage.is_model_certain}
+    return tuple(
+        replace(_comparison_of(paid, listed), is_model_said=_price_key(paid) not in unsaid)
+        for paid in paid_prices(bill, source=name)
+    )
+
+
+def _price_key(hour: Price | BilledUsage) -> tuple[str, str, str, PricingModel]:
+    model = hour.model if isinstance(hour, BilledUsage) else hour.pricing_model
+    return hour.provider, hour.sku, hour.region, model
 
 
 def _comparison_of(paid: Price, listed: Sequence[Price]) -> PaidPrice:
@@ -93,8 +121,10 @@ def agreed_price_notes(comparisons: Sequence[PaidPrice]) -> Iterator[str]:
             far = abs(each.difference) > MAX_AGREED_DIFFERENCE
             side = "above" if each.difference > 0 else "below"
             against = f"{decimals(abs(100 * each.difference), 1)} % {side}" if far else "as"
+            unsure = " (or a capacity block: the bill does not say)" if each.may_be_block else ""
+            name, usd = f"{_name_of(paid)}{unsure}", decimals(paid.usd_per_hour, 2)
             yield (
-                f"{_name_of(paid)}: {decimals(paid.usd_per_hour, 2)} USD an hour were paid, "
+                f"{name}: {usd} USD an hour were paid, "
                 f"{against} agreed ({price_range(each)}, {each.source})"
             )
 

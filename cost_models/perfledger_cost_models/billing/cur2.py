@@ -34,6 +34,7 @@ OPTIONAL = (
     "capacity_reservation_capacity_reservation_type",
     "line_item_line_item_description",
     "line_item_net_unblended_cost",
+    "line_item_operation",
     "line_item_resource_id",
     "line_item_usage_account_id",
     "line_item_usage_account_name",
@@ -133,6 +134,7 @@ def focus_cells(cells: Mapping[str, str]) -> dict[str, str]:
         "x_CapacityReservationType": cells.get(
             "capacity_reservation_capacity_reservation_type", ""
         ),
+        "x_Operation": cells.get("line_item_operation", ""),
         "x_UsageType": cells["line_item_usage_type"],
     }
 

@@ -10,7 +10,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from perfledger.rounding import digits
-from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_rows
+from perfledger_cost_models.billing.focus_columns import BillError
+from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.price_feeds.rows import known_instances
@@ -30,6 +31,8 @@ class BilledUsage:
     instance_hours: Decimal
     effective_usd: Decimal
     billed_usd: Decimal
+    # Whether every row says more than "Standard", as `BillRow.is_model_certain`.
+    is_model_certain: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class _Sums:
     hours: Decimal = Decimal(0)
     effective: Decimal = Decimal(0)
     billed: Decimal = Decimal(0)
+    is_model_certain: bool = True
 
 
 _Key = tuple[str, str, str, PricingModel, str]
@@ -263,6 +267,7 @@ def _add_usage(
     sums.hours += Decimal(0) if row.is_block_fee else row.hours
     sums.effective += effective
     sums.billed += billed
+    sums.is_model_certain &= row.is_model_certain
 
 
 def _check_free(reading: _Reading) -> None:
@@ -293,4 +298,5 @@ def _usage(key: _Key, sums: _Sums) -> BilledUsage:
         instance_hours=sums.hours,
         effective_usd=sums.effective,
         billed_usd=sums.billed,
+        is_model_certain=sums.is_model_certain,
     )

@@ -9,12 +9,8 @@ from io import BytesIO
 from typing import Any, cast
 
 from perfledger_cost_models.billing.focus import Bill, bill_of
-from perfledger_cost_models.billing.focus_rows import (
-    MAX_ROWS,
-    BillError,
-    bill_rows,
-    column_places,
-)
+from perfledger_cost_models.billing.focus_columns import BillError, column_places
+from perfledger_cost_models.billing.focus_rows import MAX_ROWS, bill_rows
 
 MAX_BYTES = 2**30
 # Uncompressed size of the columns read, by the file's footer; a million rows take about 1 GiB.

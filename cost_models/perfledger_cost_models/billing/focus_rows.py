@@ -22,62 +22,21 @@ from perfledger_cost_models.billing.aws_usage_types import (
     FAMILY_FEE,
     MAX_DESCRIPTION,
     METER,
+    OPERATION,
     SURCHARGE_METER,
 )
-from perfledger_cost_models.billing.cur2 import (
-    LEGACY_COLUMN,
-    OPTIONAL as CUR2_OPTIONAL,
-    REQUIRED as CUR2_REQUIRED,
-    Cur2Error,
-    focus_cells,
-    is_cur2,
+from perfledger_cost_models.billing.cur2 import Cur2Error, focus_cells, is_cur2
+from perfledger_cost_models.billing.focus_columns import (
+    OPTIONAL,
+    PROVIDER_COLUMNS,
+    BillError,
+    column_places,
 )
 from perfledger_cost_models.price_feeds.rows import known_instances
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
 
-COLUMNS = (
-    "BillingCurrency",
-    "BilledCost",
-    "ChargeCategory",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "EffectiveCost",
-    "PricingQuantity",
-    "PricingUnit",
-)
-# The provider of the resources: the column since 1.3, and that until 1.2, which names the
-# marketplace of a product bought there.
-PROVIDER_COLUMNS = ("ServiceProviderName", "ProviderName")
-# Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
-# Some only distinguish rows of one resource and hour, such as those of two commitments.
-OPTIONAL = (
-    *PROVIDER_COLUMNS,
-    "AllocatedTags",
-    "CapacityReservationStatus",
-    "ChargeClass",
-    "ChargeDescription",
-    "CommitmentDiscountId",
-    "CommitmentDiscountStatus",
-    "CommitmentDiscountType",
-    "ContractedCost",
-    "ListCost",
-    "PricingCategory",
-    "RegionId",
-    "ResourceId",
-    "ResourceType",
-    "ServiceName",
-    "SkuMeter",
-    "SkuPriceDetails",
-    "SkuPriceId",
-    "SubAccountId",
-    "SubAccountName",
-    "Tags",
-    "x_CapacityReservationType",
-    "x_InstanceType",
-    "x_UsageType",
-)
 PROVIDERS = {
     "aws": "aws",
     "amazon web services": "aws",
@@ -93,12 +52,6 @@ _TIME_UNIT = re.compile(
     r"(?:(?P<times>[1-9]\d{0,5}) )?(?:(?P<hours>h|hrs?|hours?)|(?P<minutes>minutes?)|seconds?)"
 )
 _SECONDS_PER_HOUR, _MINUTES_PER_HOUR = Decimal(SECONDS_PER_HOUR), Decimal(MINUTES_PER_HOUR)
-# The other datasets of FOCUS 1.3 and 1.4, by a column that no Cost and Usage has.
-_OTHER_DATASETS = {
-    "ContractCommitmentCategory": "Contract Commitment",
-    "BillingPeriodStatus": "Billing Period",
-    "InvoiceDetailLastUpdated": "Invoice Detail",
-}
 USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
 # Hours of seconds may cost so little that an export rounds it to nothing.
 MAX_ROUNDED_HOURS = Decimal("0.01")
@@ -114,10 +67,6 @@ MAX_ROWS = 5_000_000  # of one bill
 MAX_DIGIT, MIN_DIGIT = 12, -30
 _UTC = " UTC"  # BigQuery's form of FOCUS's Z
 _NULL = "NULL"  # the empty value of SQL exports, also in FOCUS's own sample data
-
-
-class BillError(ValueError):
-    """An error for a file that is not a bill, or a bill in another currency."""
 
 
 class _Details(msgspec.Struct):
@@ -180,7 +129,10 @@ class BillRow:
     @property
     def is_of_block(self) -> bool:
         """Return whether it says that it belongs to a capacity block."""
-        return self.is_block_fee or _BLOCK_TYPE in self.cells["x_CapacityReservationType"].lower()
+        matches = (self._description, self._operation)
+        is_named = any(match is not None and match["block"] for match in matches)
+        has_type = _BLOCK_TYPE in self.cells["x_CapacityReservationType"].lower()
+        return self.is_block_fee or has_type or is_named
 
     @property
     def is_free(self) -> bool:
@@ -227,6 +179,21 @@ class BillRow:
         if "saving" in kind:
             return PricingModel.SAVINGS_PLAN
         return PricingModel.RESERVED if "reserv" in kind else PricingModel.COMMITTED_USE
+
+    @property
+    def is_model_certain(self) -> bool:
+        """Return whether the pricing model is certain.
+
+        A category "Standard" of AWS's hours means that no commitment and no spot price applies, but
+        not whether they are on demand or a capacity block's. The operation, the description and
+        the type of the reservation tell.
+        """
+        if self.provider != "aws" or self.model is not PricingModel.ON_DEMAND:
+            return True
+        described = self._description
+        is_described = described is not None and described["on_demand"] is not None
+        has_type = bool(self.cells["x_CapacityReservationType"].strip())
+        return is_described or has_type or self._operation is not None
 
     @property
     def account(self) -> str:
@@ -280,6 +247,10 @@ class BillRow:
         text = self.cells["ChargeDescription"].strip()
         is_aws = self.provider == "aws" and len(text) <= MAX_DESCRIPTION
         return DESCRIPTION.fullmatch(text) if is_aws else None
+
+    @property
+    def _operation(self) -> re.Match[str] | None:
+        return OPERATION.fullmatch(self.cells["x_Operation"].strip())
 
     @property
     def _time_unit(self) -> re.Match[str] | None:
@@ -355,32 +326,6 @@ def bill_rows(
             msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
             raise BillError(msg)
         yield BillRow(row, line)
-
-
-def column_places(header: Sequence[str]) -> Mapping[str, int]:
-    """Return the place of each column that is read; raise BillError for no or another dataset."""
-    places = {name: index for index, name in enumerate(header)}
-    required, optional = (CUR2_REQUIRED, CUR2_OPTIONAL) if is_cur2(header) else (COLUMNS, OPTIONAL)
-    missing = [name for name in required if name not in places]
-    if required is COLUMNS and not set(PROVIDER_COLUMNS) & set(header):
-        missing.append(" or ".join(PROVIDER_COLUMNS))
-    if missing:
-        datasets = [name for column, name in _OTHER_DATASETS.items() if column in places]
-        dataset = f" and is its dataset {datasets[0]}" if datasets else ""
-        report = "CUR 2.0's" if is_cur2(header) else "FOCUS's"
-        if LEGACY_COLUMN in places:
-            dataset = " and is AWS's older Cost and Usage Report"
-        msg = (
-            f"the bill lacks {report} columns {missing}{dataset}: export Cost and Usage as FOCUS "
-            "1.0 to 1.4 or as AWS's CUR 2.0"
-        )
-        raise BillError(msg)
-    read = [name for name in (*required, *optional) if name in places]
-    twice = [name for name in read if header.count(name) > 1]
-    if twice:
-        msg = f"the bill has the column {twice[0]} twice, and only one would count: remove one"
-        raise BillError(msg)
-    return {name: places[name] for name in read}
 
 
 def _cells_of(row: Mapping[str, str], line: int) -> dict[str, str]:

@@ -17,7 +17,8 @@ from decimal import Decimal
 
 from perfledger.rounding import digits
 from perfledger.time_units import HOURS_PER_DAY, SECONDS_PER_HOUR
-from perfledger_cost_models.billing.focus_rows import BillError, BillRow
+from perfledger_cost_models.billing.focus_columns import BillError
+from perfledger_cost_models.billing.focus_rows import BillRow
 from perfledger_profiles.parsing.text_table import is_number
 
 # Of the rows that name their resource; a provider may write a few charges twice on purpose.

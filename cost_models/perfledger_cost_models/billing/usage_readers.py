@@ -5,7 +5,7 @@ from perfledger_cost_models.billing.bill_against_list import implausible_hours
 from perfledger_cost_models.billing.cur2 import is_cur2
 from perfledger_cost_models.billing.focus import read_focus
 from perfledger_cost_models.billing.focus_charges import read_charges
-from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.usage.device_spans import (
     MAX_USAGE_BYTES,

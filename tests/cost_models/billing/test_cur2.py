@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_cost_models.billing.cur2 import OPTIONAL, REQUIRED, Cur2Error, focus_cells
 from perfledger_cost_models.billing.focus import device_hours, paid_prices, read_focus
-from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.billing.usage_readers import read_usage
 from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.prices.price_sheet import PricingModel

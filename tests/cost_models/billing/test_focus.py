@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.billing.focus import device_hours, paid_prices, read_focus
-from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL, BillError
+from perfledger_cost_models.billing.focus_columns import COLUMNS, OPTIONAL, BillError
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_profiles.parsing.text_file import MAX_LINE_CHARACTERS
 from tests.cost_models.billing.example_rows import TWO_HOURS

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.billing.focus_charges import read_charges
-from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL
+from perfledger_cost_models.billing.focus_columns import COLUMNS, OPTIONAL
 from tests.cost_models.billing.example_rows import TWO_HOURS
 
 ROW = TWO_HOURS | {

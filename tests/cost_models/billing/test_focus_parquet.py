@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.billing.focus import paid_prices
+from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.billing.focus_parquet import read_focus_parquet
-from perfledger_cost_models.billing.focus_rows import MAX_ROWS, BillError
+from perfledger_cost_models.billing.focus_rows import MAX_ROWS
 from perfledger_cost_models.prices.price_sheet import PricingModel
 
 arrow = pytest.importorskip("pyarrow")

@@ -4,14 +4,8 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.billing import focus_rows
-from perfledger_cost_models.billing.focus_rows import (
-    COLUMNS,
-    OPTIONAL,
-    BillError,
-    BillRow,
-    bill_rows,
-    csv_rows,
-)
+from perfledger_cost_models.billing.focus_columns import COLUMNS, OPTIONAL, BillError
+from perfledger_cost_models.billing.focus_rows import BillRow, bill_rows, csv_rows
 
 HEADER = (*COLUMNS, "ProviderName")
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from perfledger_cost_models.billing.focus import device_hours, paid_prices, read_focus
-from perfledger_cost_models.billing.focus_rows import COLUMNS, OPTIONAL, BillError
+from perfledger_cost_models.billing.focus_columns import COLUMNS, OPTIONAL, BillError
 from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from tests.cost_models.billing.example_rows import TWO_HOURS

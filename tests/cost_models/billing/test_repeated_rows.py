@@ -2,13 +2,8 @@
 
 import pytest
 
-from perfledger_cost_models.billing.focus_rows import (
-    COLUMNS,
-    OPTIONAL,
-    BillError,
-    BillRow,
-    bill_rows,
-)
+from perfledger_cost_models.billing.focus_columns import COLUMNS, OPTIONAL, BillError
+from perfledger_cost_models.billing.focus_rows import BillRow, bill_rows
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 
 USUAL = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {

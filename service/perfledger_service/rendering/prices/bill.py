@@ -1,6 +1,6 @@
 """Presents the accelerator-hours of a bill by team, and its other costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from perfledger_cost_models.billing.bill_against_list import (
 )
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
-from perfledger_cost_models.prices.price_sheet import PricingModel
+from perfledger_cost_models.prices.price_sheet import Price, PricingModel
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -36,13 +36,15 @@ _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 def bill_document(bill: Bill, *, comparisons: Sequence[PaidPrice] = ()) -> Document:
     """Return the use by team, the paid prices beside others, and the other costs of the bill."""
+    unsure = {_paid_option(each) for each in comparisons if each.may_be_block}
     return Document(
         name="perfledger-bill",
         facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED),
         blocks=(
-            table(_columns(), bill.usage, key="usage"),
+            table(_columns(unsure), bill.usage, key="usage"),
             table(_price_columns(), comparisons, key="prices", in_csv=False),
             *sentences(_sentences(bill)),
+            *sentences(_unsure_sentence(each) for each in comparisons if each.may_be_block),
         ),
     )
 
@@ -54,6 +56,7 @@ def _price_columns() -> tuple[Column[PaidPrice], ...]:
         fact("sku", lambda each: each.paid.sku),
         fact("region", lambda each: each.paid.region),
         fact("model", lambda each: each.paid.pricing_model),
+        fact("may_be_capacity_block", lambda each: each.may_be_block),
         figure("usd_per_hour", "USD/h", lambda each: each.paid.usd_per_hour, cents),
         words("basis", "compared with", lambda each: each.basis),
         display("at USD/h", lambda each: price_range(each) or "-"),
@@ -67,7 +70,25 @@ def _price_columns() -> tuple[Column[PaidPrice], ...]:
 
 def _paid_option(comparison: PaidPrice) -> str:
     paid = comparison.paid
-    return f"{paid.provider}:{paid.sku}/{paid.pricing_model}@{paid.region}"
+    return _option_of(paid, paid.pricing_model, may_be_block=comparison.may_be_block)
+
+
+def _option_of(hour: Price | BilledUsage, model: PricingModel, *, may_be_block: bool) -> str:
+    """Return the name of an option, with a question mark if its pricing model is in doubt."""
+    return f"{hour.provider}:{hour.sku}/{model}{'?' if may_be_block else ''}@{hour.region}"
+
+
+def _unsure_sentence(comparison: PaidPrice) -> str:
+    """Return what would settle whether hours are on demand."""
+    paid = comparison.paid
+    at = price_range(comparison)
+    listed = f", and not the {at} USD of an hour on demand" if at else ""
+    return (
+        f"{clean(paid.sku)} at {cents(paid.usd_per_hour)} USD an hour{listed}: whether these hours "
+        "are on demand, at a discount, or a capacity block's is unknown, because the bill says "
+        "only that they are neither spot nor under a commitment. Export x_Operation (FOCUS) or "
+        "line_item_operation (CUR 2.0), which is RunInstances:CB for a block."
+    )
 
 
 def _difference(comparison: PaidPrice) -> str:
@@ -79,14 +100,18 @@ def _difference(comparison: PaidPrice) -> str:
     return f"{sign}{decimals(abs(100 * comparison.difference), 1)} %"
 
 
-def _columns() -> tuple[Column[BilledUsage], ...]:
+def _columns(unsure: Collection[str]) -> tuple[Column[BilledUsage], ...]:
+    """Return the columns; `unsure` are the names of options that may be capacity blocks."""
+
+    def option(usage: BilledUsage) -> str:
+        doubtful = _option_of(usage, usage.model, may_be_block=True)
+        return (
+            doubtful if doubtful in unsure else _option_of(usage, usage.model, may_be_block=False)
+        )
+
     return (
         name("team", "team", lambda usage: usage.team),
-        display(
-            "option",
-            lambda usage: f"{usage.provider}:{usage.sku}/{usage.model}@{usage.region}",
-            kind=CellKind.NAME,
-        ),
+        display("option", option, kind=CellKind.NAME),
         *facts("provider", "sku", "region", "model"),
         figure("instance_hours", "hours", lambda usage: usage.instance_hours, _tenths),
         figure("effective_usd", "USD", lambda usage: usage.effective_usd, cents),

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from perfledger_cost_models.billing.focus import Bill, read_focus
+from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.billing.focus_parquet import MAX_BYTES, read_focus_parquet
-from perfledger_cost_models.billing.focus_rows import BillError
 from perfledger_profiles.parsing.text_file import decoded_lines
 from perfledger_service.errors import TooLargeError
 from perfledger_service.usecases.inputs.files import errors_about, read_bytes, read_head, size_of

@@ -7,7 +7,7 @@ from perfledger_baselines.history.detection.observations import SeriesError
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 from perfledger_cost_models.billing.commitment_coverage import CoverageError
 from perfledger_cost_models.billing.cost_allocation import AllocationError
-from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.billing.quotas import QuotaError
 from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.energy.carbon_aware_start import StartWindowError

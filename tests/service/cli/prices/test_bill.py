@@ -37,7 +37,7 @@ def bill(tmp_path):
 def test_a_bill_says_whose_hours_they_were_and_what_they_cost(run, bill):
     text = " ".join(run("prices", "bill", bill).split())
 
-    assert "research aws:p5.48xlarge/on_demand@us-east-1 2.0 96.87 48.44" in text
+    assert "research aws:p5.48xlarge/on_demand?@us-east-1 2.0 96.87 48.44" in text
     assert "96.87 USD in total" in text
 
 
@@ -86,6 +86,29 @@ def test_the_price_of_a_capacity_block_is_its_fee_and_unknown_without_it(run, bi
     assert text in " ".join(run("prices", "bill", bill).split())
 
 
+def test_hours_that_may_be_a_capacity_blocks_are_not_surely_on_demand(run, bill):
+    text = " ".join(run("prices", "bill", bill).split())
+
+    assert (
+        "p5.48xlarge at 48.44 USD an hour, and not the 55.04 USD of an hour on demand: whether "
+        "these hours are on demand, at a discount, or a capacity block's is unknown"
+    ) in text
+
+
+def test_an_operation_says_whose_hours_they_are(run, bill):
+    columns = [*ROW, "x_Operation"]
+    for operation, option in (
+        ("RunInstances", "p5.48xlarge/on_demand@us-east-1"),
+        ("RunInstances:CB", "p5.48xlarge/capacity_block@us-east-1"),
+    ):
+        bill.write_text(f"{','.join(columns)}\n{','.join([*ROW.values(), operation])}\n")
+
+        text = " ".join(run("prices", "bill", bill).split())
+
+        assert option in text
+        assert "is unknown, because the bill says only" not in text
+
+
 AGREEMENT = """
 [[discount]]
 provider = "aws"
@@ -106,7 +129,7 @@ def test_a_bill_says_which_price_it_was_compared_with(run, bill, tmp_path):
     listed = " ".join(run("prices", "bill", bill).split())
     agreed = " ".join(run("prices", "bill", bill, "--contract", contract).split())
 
-    assert "aws:p5.48xlarge/on_demand@us-east-1 48.44 list price 55.04 -12.0 %" in listed
+    assert "aws:p5.48xlarge/on_demand?@us-east-1 48.44 list price 55.04 -12.0 %" in listed
     assert "aws:p5.48xlarge/on_demand@us-east-1 48.44 agreed price 48.44 none" in agreed
     words = ("prices", "bill", bill, "--overrides", contract, "--json")
     (price,) = json.loads(run(*words))["prices"]
