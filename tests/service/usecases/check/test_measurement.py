@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from perfledger.records import FailureReason
 from perfledger_runners.measuring.rounds.progress import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check import child_requests
@@ -22,6 +23,16 @@ import perfledger
 def add():
     return lambda: sum(range(1000))
 """
+READS = """
+from pathlib import Path
+import perfledger
+
+@perfledger.workload()
+def count():
+    text = Path(__file__).with_name("rows.txt").read_text()
+    return lambda: sum(map(ord, text * 9))
+"""
+POINTER = "version https://git-lfs.github.com/spec/v1"
 BENCHMARK = "def test_sum(benchmark):\n    benchmark(sum, range(1000))\n"
 
 
@@ -138,3 +149,23 @@ def test_workloads_that_neither_side_has_are_measured_on_both(repository, tmp_pa
     assert list(bundle.laid_over.files) == ["new/total.py"]
     assert report.laid_over == bundle.laid_over
     assert "laid over both sides" in report.notes[0]
+
+
+@pytest.mark.slow(ci_only=True)
+def test_only_a_workload_whose_process_opens_a_pointer_of_git_lfs_is_not_measured(repository):
+    (repository / "perfledger.toml").write_text(
+        f'python = "{sys.executable}"\npaths = ["bench"]\nmargin = 0.5\nmax_pairs = 4\n'
+        'lock_folder = ""\n'
+    )
+    (repository / "bench" / "rows.txt").write_text(f"{POINTER}\noid sha256:{'a' * 64}\nsize 9\n")
+    (repository / "bench" / "rows.py").write_text(READS)
+    subprocess.run(["git", *IDENTITY, "add", "-A"], cwd=repository, check=True)
+    subprocess.run(["git", *IDENTITY, "commit", "-qm", "rows"], cwd=repository, check=True)
+    (repository / "README").write_text("a change")
+
+    bundle, _ = check(repository, CheckRequest(), flags={"skip": False}, progress=NoStages())
+
+    assert {failure.workload for failure in bundle.failures} == {"bench.rows:count"}
+    assert bundle.failures[0].why is FailureReason.WRONG_CODE
+    assert "opened bench/rows.txt, and the checkouts have only the" in bundle.failures[0].detail
+    assert {"bench.sums:add"} <= {run.workload for run in bundle.runs}
