@@ -104,8 +104,8 @@ class PointerWatch:
             )
         elif opened:
             what = (
-                f"a process of this file of workloads opened {first_few(sorted(opened))}, and the "
-                "checkouts have only"
+                f"a process opened {first_few(sorted(opened))} while this file of workloads ran, "
+                "and the checkouts have only"
             )
         else:
             return ""

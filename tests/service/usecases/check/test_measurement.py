@@ -167,5 +167,8 @@ def test_only_a_workload_whose_process_opens_a_pointer_of_git_lfs_is_not_measure
 
     assert {failure.workload for failure in bundle.failures} == {"bench.rows:count"}
     assert bundle.failures[0].why is FailureReason.WRONG_CODE
-    assert "opened bench/rows.txt, and the checkouts have only the" in bundle.failures[0].detail
+    assert (
+        "opened bench/rows.txt while this file of workloads ran, and the"
+        in bundle.failures[0].detail
+    )
     assert {"bench.sums:add"} <= {run.workload for run in bundle.runs}
