@@ -118,7 +118,9 @@ class PointerWatch:
         if earlier is None:
             return frozenset()
         self._opens[side] = self._watch(side)  # first, so that nothing goes unseen between
-        opened = {str(path.relative_to(self.roots[side])) for path in earlier.opened()}
+        root = self.roots[side]
+        # A set-up may get the content: then the file is larger.
+        opened = {str(path.relative_to(root)) for path in earlier.opened() if _may_be_pointer(path)}
         return self.pointers[side] & opened
 
     def _watch(self, side: Side) -> FileOpens:
@@ -148,12 +150,18 @@ def _product_files(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if not is_within(path, ASIDE))
 
 
-def _is_pointer(path: Path) -> bool:
-    """Return whether a file of the commit is a pointer; False for a link or submodule's folder."""
+def _may_be_pointer(path: Path) -> bool:
+    """Return whether this is a file of the size of a pointer; False for a link or a folder."""
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_POINTER_BYTES:
-            return False
-        return path.read_bytes().startswith(POINTERS)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_POINTER_BYTES
+
+
+def _is_pointer(path: Path) -> bool:
+    """Return whether a file of the commit is a pointer."""
+    try:
+        return _may_be_pointer(path) and path.read_bytes().startswith(POINTERS)
     except OSError:
         return False

@@ -149,3 +149,17 @@ def test_a_pointer_that_a_process_opens_is_a_fault_of_that_process_and_file(tmp_
         "",
         "",
     ]  # of the same process and file: its import is both's
+
+
+def test_a_pointer_that_a_set_up_replaces_by_its_content_is_none(tmp_path):
+    (tmp_path / "a").write_text(POINTER)
+    watch = PointerWatch(
+        roots=dict.fromkeys(Side, tmp_path), pointers=dict.fromkeys(Side, frozenset("a"))
+    )
+
+    with watch.watching():
+        (tmp_path / "a").write_text("content" * 1000)
+        (tmp_path / "a").read_bytes()
+        fault = watch.fault(run(Side.HEAD), ())
+
+    assert fault == ""
