@@ -21,7 +21,7 @@ CALLED = OURS.with_name("check.yml")
 CALLERS_GUIDE = GUIDE.with_name("reuse-the-workflow.md")
 # One for each way to make an environment, and one for a device.
 PROJECTS = (
-    ProjectFacts(framework=Framework.TORCH),
+    ProjectFacts(framework=Framework.TORCH, has_large_files=True),
     *(ProjectFacts(manager=manager, has_requirements=True) for manager in EnvironmentManager),
 )
 PINNED = re.compile(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+")

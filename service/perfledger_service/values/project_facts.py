@@ -44,6 +44,7 @@ class ProjectFacts:
     has_environment: bool = False  # a .venv
     # That its code imports and this .venv does not have → the first file that imports it.
     missing_modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_large_files: bool = False  # in Git LFS
     unignored_environments: tuple[str, ...] = ()  # that `git add` would add
 
 

@@ -148,6 +148,7 @@ def workflow_text(facts: ProjectFacts, *, default_branch: str) -> str:
         "init/workflow.yml",
         default_branch=default_branch,
         labels="[self-hosted, gpu]" if has_device else "[self-hosted]",
+        has_large_files=facts.has_large_files,
         set_up=environment_set_up(facts),
     )
 

@@ -11,6 +11,7 @@ import msgspec
 
 from perfledger.records import Framework
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+from perfledger_runners.checkouts.missing_content import ATTRIBUTES
 from perfledger_runners.checkouts.package_layout import ASIDE, is_within
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
@@ -55,6 +56,7 @@ NOT_IGNORED = 1  # the exit status of `git check-ignore`
 PROJECT_TABLE = re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.MULTILINE)
 
 
+LFS_FILTER = "filter=lfs"  # in git's attributes
 # The first existing file decides: a lock file says more than a list of requirements.
 MANAGER_FILES = {
     "uv.lock": EnvironmentManager.UV,
@@ -102,6 +104,11 @@ def read_project_facts(root: Path) -> ProjectFacts:
         has_other_benchmarks=not all(map(WORKLOADS.search, benchmarks.values())),
         has_environment=environment_python(root / ENVIRONMENT).exists(),
         missing_modules=_missing_modules(root, texts, packages),
+        has_large_files=any(
+            LFS_FILTER in _beginning(root / path)
+            for path in paths
+            if PurePosixPath(path).name == ATTRIBUTES
+        ),
         unignored_environments=_unignored_environments(
             root, usual=(ENVIRONMENT,) if manager in PLAIN_MANAGERS else ()
         ),

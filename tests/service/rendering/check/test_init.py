@@ -213,3 +213,13 @@ def test_environments_that_git_would_add_are_named_with_their_lines():
     (sentence,) = advice(facts)
 
     assert sentence.startswith("git does not ignore .venv, env: add `/.venv/` and `/env/` to .git")
+
+
+@pytest.mark.parametrize("has_large_files", [False, True])
+def test_a_workflow_gets_the_content_of_files_in_git_lfs_if_there_are_any(has_large_files):
+    facts = ProjectFacts(has_large_files=has_large_files)
+    text = workflow_text(facts, default_branch="main")
+
+    (checkout, *_) = yaml.safe_load(text)["jobs"]["check"]["steps"]
+
+    assert checkout["with"].get("lfs", False) is has_large_files

@@ -272,3 +272,16 @@ def test_a_deleted_file_is_not_read(facts_of, tmp_path):
     (tmp_path / "model.py").unlink()
 
     assert read_project_facts(tmp_path).framework is Framework.HOST
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "has_large_files"),
+    [
+        (".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n", True),
+        ("data/.gitattributes", "*.bin filter=lfs\n", True),
+        (".gitattributes", "*.py text\n", False),
+        ("notes.md", "filter=lfs\n", False),
+    ],
+)
+def test_attributes_say_whether_files_are_in_git_lfs(facts_of, path, text, has_large_files):
+    assert facts_of({path: text}).has_large_files is has_large_files
