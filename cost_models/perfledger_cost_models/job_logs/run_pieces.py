@@ -3,7 +3,8 @@
 `sacct --truncate` replaces a start before --starttime, and an end after --endtime, by these times,
 and keeps Submit. In daily exports a run of three days is therefore three rows, and the second and
 third row do not begin where the run did. A requeue changes Submit (`man sacct`), so rows of the
-same job and Submit are one run.
+same job and Submit count as pieces of one run. Where a site's requeue keeps Submit, the wait of a
+later run cannot be told from such a piece: it is unknown, too.
 """
 
 from collections import Counter

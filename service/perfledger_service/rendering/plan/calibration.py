@@ -54,8 +54,9 @@ def cut_sentence(count: int) -> str:
     jobs = quantity(count, "job")
     object_, wait = ("it", "its wait is") if count == 1 else ("them", "their waits are")
     return (
-        f"{jobs} may have run before the log shows {object_}, because sacct --truncate cuts runs: "
-        f"{wait} unknown. Export job logs without it."
+        f"{jobs} may have run before the log shows {object_}: {wait} unknown. Either sacct "
+        "--truncate cut the runs (export without it), or a job was requeued and kept its Submit "
+        "(its earlier runs are in the log; the wait of a later run is not)."
     )
 
 

@@ -260,9 +260,12 @@ def _lock_in(kind: PurchaseMode) -> str:
 
 def _exit(facts: OptionFacts) -> str:
     if facts.resale is not None:
-        low, _, high = facts.resale
-        mode, interval = number_format.yearly_usd(facts.resale[1], low, high)
-        return f"{mode} ({interval}) resale after 36 months"
+        low, most_likely, high = facts.resale
+        mode, ends = number_format.yearly_usd(most_likely, low, high)
+        return (
+            f"{mode} resale after 36 months, most likely; {ends} at the low and the high inputs of "
+            "both price and resale value (appendix)"
+        )
     if facts.owed_usd:
         amount, _ = number_format.yearly_usd(facts.owed_usd, facts.owed_usd, facts.owed_usd)
         return f"{amount} still owed after a year"

@@ -7,6 +7,7 @@ from datetime import date
 from perfledger.bundle import Bundle, PricingConfig
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine, Side
+from perfledger.rounding import typed
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_cost_models.change_price.approval import apply_approvals
@@ -37,6 +38,8 @@ OVER_LIMIT = "Costs more than a policy allows"
 APPROVAL = "Its cost needs approval"
 _NAMELESS = "a device without a name"
 APPROVED_SUFFIX = ", its cost is approved"
+# Step times of the same work differ by less than this factor; more are two units or other work.
+MAX_RATIO = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,8 @@ def price_ratio(
 
     `is_whole_entry` if it is of all hours of a fleet entry; otherwise, an entry with a wildcard
     needs weights, because its other workloads are unknown. Without `measured_on`, the ratio is
-    that of each entry's own device. Raises UsageError for ratios that are not an interval.
+    that of each entry's own device. Raises UsageError for ratios that are not an interval, and for
+    one beyond MAX_RATIO or 1 / MAX_RATIO.
     """
     try:
         low, middle, high = (float(to_decimal(ratio) - 1) for ratio in ratios)
@@ -143,6 +147,13 @@ def price_ratio(
     except (ValueError, ArithmeticError) as error:
         msg = f"ratios {ratios}: give 0 <= low <= ratio <= high, such as 1.10 1.12 1.14"
         raise UsageError(msg) from error
+    if not 1 / MAX_RATIO <= ratios[1] <= MAX_RATIO:
+        msg = (
+            f"the ratio {typed(ratios[1])} of {workload[:100]} says that a step takes more than "
+            f"{MAX_RATIO:,} times as long or as short as before: give head / base of the same "
+            "work, both in one unit such as seconds"
+        )
+        raise UsageError(msg)
     registered = () if is_whole_entry else None
     view = price((change,), pricing, today=today, sheet=sheet, registered=registered)
     return replace(view, is_device_assumed=not measured_on)

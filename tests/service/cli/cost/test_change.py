@@ -79,6 +79,27 @@ def test_a_ratio_of_an_unknown_device_has_no_price_elsewhere(run):
     assert "the peaks of Strange Device are unknown" in " ".join(output.split())
 
 
+@pytest.mark.parametrize(
+    ("ratio", "interval"),
+    [
+        ("1e6", (9e5, 1.1e6)),
+        ("1e-6", (0.9e-6, 1.1e-6)),
+        ("1000.1", (1000, 1001)),
+        ("0.0009", (0.0008, 0.001)),
+    ],
+)
+def test_a_ratio_that_no_change_of_code_has_is_refused_and_says_what_to_give(run, ratio, interval):
+    with pytest.raises(UsageError, match=r"of workload says that .* 1,000 times .* in one unit"):
+        run("cost", "change", "--ratio", ratio, "--interval", *interval, *HOURS)
+
+
+@pytest.mark.parametrize("ratio", ["1000", "0.001"])
+def test_a_thousandfold_ratio_is_priced(run, ratio):
+    low, high = float(ratio) * 0.9, float(ratio) * 1.1
+
+    assert "USD" in run("cost", "change", "--ratio", ratio, "--interval", low, high, *HOURS)
+
+
 @pytest.mark.parametrize("ratio", ["nan", "0.5", "inf"])
 def test_a_ratio_outside_of_its_interval_is_refused(run, ratio):
     with pytest.raises(UsageError, match="0 <= low <= ratio <= high"):

@@ -276,8 +276,8 @@ def sacct_log(tmp_path):
 def test_a_job_that_ran_before_an_export_cut_it_has_no_wait(run, sacct_log):
     cut = sacct_log("2026-07-01T00:00:00")
     unknown = (
-        "1 job may have run before the log shows it, because sacct --truncate cuts runs: its "
-        "wait is unknown."
+        "1 job may have run before the log shows it: its wait is unknown. Either sacct --truncate "
+        "cut the runs (export without it), or a job was requeued and kept its Submit"
     )
 
     for command, words in (("queue", ("--devices", 8)), ("simulate", ("--nodes", 1))):

@@ -78,6 +78,8 @@ def test_jobs_whose_run_a_log_cuts_are_named(recorded):
     sentence = wait_sentence(replace(recorded, cut_jobs=3), "2026Q3")
 
     assert sentence.endswith(
-        "The plan states no objective for waits. 3 jobs may have run before the log shows them, "
-        "because sacct --truncate cuts runs: their waits are unknown. Export job logs without it."
+        "The plan states no objective for waits. 3 jobs may have run before the log shows them: "
+        "their waits are unknown. Either sacct --truncate cut the runs (export without it), or a "
+        "job was requeued and kept its Submit (its earlier runs are in the log; the wait of a "
+        "later run is not)."
     )

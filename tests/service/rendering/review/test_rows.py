@@ -155,7 +155,10 @@ def test_terms_of_rented_committed_and_owned_devices_differ(small):
     assert (today.lock_in, block.lock_in, owned.lock_in) == ("none", "a block", "until sold")
     assert years.lock_in == "36 months"
     assert (today.exit, today.devices) == ("0", "as needed")
-    assert "resale after 36 months" in owned.exit
+    assert "USD resale after 36 months, most likely; " in owned.exit
+    assert owned.exit.endswith(
+        " at the low and the high inputs of both price and resale value (appendix)"
+    )
     assert "owed after a year" in years.exit
     assert today.break_even == NOTHING
 
