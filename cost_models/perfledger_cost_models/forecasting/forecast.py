@@ -13,10 +13,16 @@ import numpy as np
 
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar
+from perfledger_cost_models.forecasting.outliers import (
+    PeriodOutlier,
+    outliers_of,
+    without_outliers,
+)
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import (
     MIN_PERIODS,
     ForecastError,
+    SamplePaths,
     naive_paths,
     sample_paths,
 )
@@ -110,6 +116,9 @@ class Forecast:
     origins: int  # earlier forecasts that determine the interval's width
     backtest: Backtest | None  # None if the history is too short
     budget: BudgetDay | None = None
+    outliers: tuple[PeriodOutlier, ...] = ()  # they count in the forecast
+    # The quantiles of the sum with the usual amount in their place; None without outliers.
+    total_without_outliers: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +151,15 @@ def forecast_of(
     calendar, count = history.calendar, len(amounts)
     daily = np.array(amounts) / _days(calendar, range(count))
     season = calendar.step.season
-    tested = backtest(daily, horizon=horizon, season=season)
-    is_naive = tested is not None and tested.is_naive_closer
-    paths = (naive_paths if is_naive else sample_paths)(daily, horizon=horizon, season=season)
-    draws = paths.paths * _days(calendar, range(count, count + horizon))
+    tested, paths = _tested_paths(daily, horizon=horizon, season=season)
+    days_ahead = _days(calendar, range(count, count + horizon))
+    draws = paths.paths * days_ahead
+    outliers = outliers_of(daily, season=season)
+    without: tuple[float, ...] | None = None
+    if outliers:
+        usual_daily = without_outliers(daily, outliers)
+        _, usual_paths = _tested_paths(usual_daily, horizon=horizon, season=season)
+        without = quantity.amounts(_quantiles((usual_paths.paths * days_ahead).sum(axis=1)))
     return Forecast(
         quantity=quantity,
         calendar=calendar,
@@ -158,7 +172,19 @@ def forecast_of(
         origins=paths.origins,
         backtest=tested,
         budget=None if budget is None else _budget_day(budget, history, draws),
+        outliers=outliers,
+        total_without_outliers=without,
     )
+
+
+def _tested_paths(
+    daily: FloatArray, *, horizon: int, season: int
+) -> tuple[Backtest | None, SamplePaths]:
+    """Return the backtest and the paths of the forecast that it prefers."""
+    tested = backtest(daily, horizon=horizon, season=season)
+    is_naive = tested is not None and tested.is_naive_closer
+    paths = (naive_paths if is_naive else sample_paths)(daily, horizon=horizon, season=season)
+    return tested, paths
 
 
 def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | None:

@@ -132,7 +132,7 @@ def hold(*documents):
 CURVES = {"usd_per_hour_by_use"}
 # Of a forecast, in its quantity; and of a quarter with its forecast.
 FORECAST_AMOUNTS = {
-    *("past", "periods", "total"),
+    *("past", "periods", "total", "total_without_outliers"),
     *("year_before", "quarter_before", "low", "forecast", "high", "actual"),
 }
 

@@ -17,6 +17,7 @@ from perfledger_cost_models.forecasting.forecast import (
     ForecastQuantity,
     Forecasts,
 )
+from perfledger_cost_models.forecasting.outliers import PeriodOutlier
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -34,6 +35,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.escape import clean
 
 _MAX_TITLE = 40
+_MIN_OUTLIER_EFFECT = 0.02  # of the sum: a smaller one is within the draws' own noise
 _MAX_NAME = 400
 _NAMES = tuple(f"p{round(100 * share)}" for share in QUANTILES)
 
@@ -211,8 +213,32 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
                 f"{span} cost about {budget} (P50, the budget); with a contingency of {more} that "
                 "is enough in 90 % of cases (P90)."
             )
+    yield from _outlier_sentences(forecast)
     if forecast.budget is not None:
         yield _budget(forecast.budget, forecast.calendar.start(len(forecast.past)))
+
+
+def _outlier_sentences(forecast: Forecast) -> Iterator[str]:
+    """Yield which periods are far from their neighbours, and how much they change the sum."""
+    if not forecast.outliers or forecast.total_without_outliers is None:
+        return
+    unit = "device-hours" if forecast.quantity is ForecastQuantity.HOURS else USD
+    for outlier in forecast.outliers:
+        yield (
+            f"{period_name(forecast, outlier.index)} has {_amount(forecast.past[outlier.index])} "
+            f"{unit}, {rounding.digits(outlier.fold, 2)} times the "
+            f"{_amount(_usual_amount(forecast, outlier))} "
+            f"usual around it: check it for a typing error, a doubled or a missing export."
+        )
+    usual, used = forecast.total_without_outliers[MIDDLE], forecast.total[MIDDLE]
+    object_ = "it" if len(forecast.outliers) == 1 else "them"
+    if abs(usual - used) > _MIN_OUTLIER_EFFECT * max(abs(used), abs(usual)):
+        yield (
+            f"With the usual amount in place of {object_} the P50 of the sum is {_amount(usual)} "
+            f"instead of {_amount(used)} {unit}."
+        )
+    else:
+        yield f"The forecast counts {object_}; without {object_}, the sum's P50 is about the same."
 
 
 def _budget(budget_day: BudgetDay, ahead: date) -> str:
@@ -261,11 +287,29 @@ def _document(forecast: Forecast) -> dict[str, object]:
         "has_season": forecast.has_season,
         "stretch": forecast.stretch,
         "origins": forecast.origins,
+        "outliers": [
+            {
+                "period": period_name(forecast, outlier.index),
+                "amount": forecast.past[outlier.index],
+                "usual": _usual_amount(forecast, outlier),
+                "fold": outlier.fold,
+            }
+            for outlier in forecast.outliers
+        ],
+        "total_without_outliers": None
+        if forecast.total_without_outliers is None
+        else dict(zip(_NAMES, forecast.total_without_outliers, strict=True)),
         "backtest": None
         if forecast.backtest is None
         else asdict(forecast.backtest) | {"coverage": forecast.backtest.coverage},
         "budget": None if forecast.budget is None else _budget_document(forecast.budget),
     }
+
+
+def _usual_amount(forecast: Forecast, outlier: PeriodOutlier) -> float:
+    days = forecast.calendar.days(outlier.index)
+    (amount,) = forecast.quantity.amounts([outlier.usual_daily * days])
+    return amount
 
 
 def _budget_document(budget_day: BudgetDay) -> dict[str, object]:

@@ -64,6 +64,44 @@ def test_a_forecast_says_quantiles_and_how_earlier_ones_came_true(run, past):
     assert max(map(len, output.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("times", [10, 2])
+def test_a_month_far_from_its_neighbours_is_named(run, past, times):
+    lines = past.read_text().splitlines()
+    month, hours = lines[21].split(",")
+    past.write_text("\n".join([*lines[:21], f"{month},{times * float(hours)}", *lines[22:], ""]))
+
+    text = " ".join(run("forecast", past).split())
+    document = json.loads(run("forecast", past, "--json"))["forecasts"][0]
+
+    (outlier,) = document["outliers"]
+    assert (outlier["period"], month) == ("2025-09", "2025-09")
+    assert outlier["fold"] == pytest.approx(times, rel=0.2)
+    assert document["total_without_outliers"]["p50"] > 0
+    assert "2025-09 has " in text
+    assert "check it for a typing error, a doubled or a missing export." in text
+    assert "the P50 of the sum is" in text
+
+
+def test_an_outlier_of_spend_is_money_in_json(run, tmp_path):
+    months = [f"2025-{month:02},{20_000 if month == 5 else 1000 + month}" for month in range(1, 13)]
+    path = tmp_path / "spend.csv"
+    path.write_text("\n".join(["month,usd", *months, ""]))
+
+    document = json.loads(run("forecast", path, "--json"))["forecasts"][0]
+
+    (outlier,) = document["outliers"]
+    assert (outlier["period"], outlier["amount"]) == ("2025-05", "20000")
+    assert 1000 < float(outlier["usual"]) < 1200
+    assert isinstance(outlier["usual"], str)
+    assert isinstance(document["total_without_outliers"]["p50"], str)
+
+
+def test_a_usual_history_has_no_outlier(run, past):
+    document = json.loads(run("forecast", past, "--json"))["forecasts"][0]
+
+    assert (document["outliers"], document["total_without_outliers"]) == ([], None)
+
+
 @pytest.mark.slow(ci_only=True)
 def test_a_price_turns_hours_into_a_budget_and_its_last_day(run, past):
     at = (
