@@ -10,11 +10,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from perfledger.rounding import digits
+from perfledger_cost_models.billing.bill_currency import BillRates, rates_of
 from perfledger_cost_models.billing.focus_columns import BillError
 from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.price_feeds.rows import known_instances
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
 from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 
@@ -55,6 +57,7 @@ class Bill:
     list_usd: Decimal | None  # None if a row lacks it
     contracted_usd: Decimal | None  # None if a row lacks it
     rows: int
+    rates: tuple[BillRates, ...]  # by currency; none for a bill in USD
     gap: tuple[date, date] | None  # first and last day of the longest stretch without usage
 
     @property
@@ -118,18 +121,24 @@ class _Reading:
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
+    rates: dict[str, BillRates] = field(default_factory=dict[str, BillRates])
     free_lines: dict[str, int] = field(default_factory=dict[str, int])  # of hours at no cost
     block_fees: set[str] = field(default_factory=set[str])  # instances whose blocks were paid
 
 
-def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
+def read_focus(
+    lines: Iterable[str],
+    *,
+    team_tag: str = "",
+    exchange_rates: ExchangeRateTable | None = None,
+) -> Bill:
     """Read a bill line by line; the tag `team_tag` names a row's team.
 
     Without it, or on rows without that tag, the sub-account is the team. Raises BillError for a
-    file that is not a FOCUS bill, a cost that is not a number, a currency other than USD, and hours
-    at no cost or less that no capacity block's fee pays.
+    file that is not a FOCUS bill, a cost that is not a number, a currency other than USD that
+    `exchange_rates` does not have, and hours at no cost or less that no capacity block's fee pays.
     """
-    return bill_of(csv_rows(lines), team_tag=team_tag)
+    return bill_of(csv_rows(lines, exchange_rates=exchange_rates), team_tag=team_tag)
 
 
 def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
@@ -160,6 +169,7 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         list_usd=reading.listed,
         contracted_usd=reading.contracted,
         rows=reading.rows,
+        rates=tuple(reading.rates.values()),
         gap=period.longest_gap,
     )
 
@@ -191,7 +201,8 @@ def paid_prices(bill: Bill, *, source: str) -> tuple[Price, ...]:
             retrieved_at=None,
             confidence=SourceConfidence.HIGH,
             source=source,
-            note=f"{sums.hours} hours from {bill.start.date()} to {bill.end.date()}",
+            note=f"{sums.hours} hours from {bill.start.date()} to {bill.end.date()}"
+            + "".join(f"; {rates}" for rates in bill.rates),
         )
         for (provider, sku, region, model), sums in sums_by_price.items()
         if sums.hours > 0 and sums.effective > 0
@@ -216,6 +227,7 @@ def _add_unknown(sums: dict[str, Decimal], name: str, usd: Decimal) -> None:
 def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     effective, billed = row.number("EffectiveCost"), row.number("BilledCost")
     reading.rows += 1
+    _add_rate(reading, row)
     reading.total.effective += effective
     reading.total.billed += billed
     reading.listed = _complete_sum(reading.listed, row, "ListCost")
@@ -242,6 +254,18 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     else:
         _check_cost(reading, row, sku, effective)
         _add_usage(reading, row, team_tag, effective, billed)
+
+
+def _add_rate(reading: _Reading, row: BillRow) -> None:
+    rate, table = row.rate, row.exchange_rates
+    if rate is not None and table is not None:
+        currency = row.cells["BillingCurrency"]
+        rates = reading.rates.get(currency)
+        reading.rates[currency] = (
+            rates_of(rate, currency=currency, source=table.name)
+            if rates is None
+            else rates.extended_by(rate)
+        )
 
 
 def _check_cost(reading: _Reading, row: BillRow, sku: str, usd: Decimal) -> None:

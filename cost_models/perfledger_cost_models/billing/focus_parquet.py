@@ -11,6 +11,7 @@ from typing import Any, cast
 from perfledger_cost_models.billing.focus import Bill, bill_of
 from perfledger_cost_models.billing.focus_columns import BillError, column_places
 from perfledger_cost_models.billing.focus_rows import MAX_ROWS, bill_rows
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
 
 MAX_BYTES = 2**30
 # Uncompressed size of the columns read, by the file's footer; a million rows take about 1 GiB.
@@ -21,7 +22,9 @@ MAX_CELL_CHARACTERS = 200_000
 MISSING = "bills in Parquet need pyarrow: pip install 'perfledger[parquet]', or export CSV"
 
 
-def read_focus_parquet(data: bytes, *, team_tag: str = "") -> Bill:
+def read_focus_parquet(
+    data: bytes, *, team_tag: str = "", exchange_rates: ExchangeRateTable | None = None
+) -> Bill:
     """Read a bill from the bytes of a Parquet file; `team_tag` as in `read_focus`.
 
     Times without a zone are UTC, as FOCUS prescribes. Raises BillError for a file that is not a
@@ -40,7 +43,8 @@ def read_focus_parquet(data: bytes, *, team_tag: str = "") -> Bill:
         file = parquet.ParquetFile(BytesIO(data))
         columns = _columns(file)
         rows = enumerate(_rows(file, columns), start=2)  # as if a header were in line 1
-        return bill_of(bill_rows(columns, rows), team_tag=team_tag)
+        checked = bill_rows(columns, rows, exchange_rates=exchange_rates)
+        return bill_of(checked, team_tag=team_tag)
     except (arrow.ArrowException, OSError, MemoryError, OverflowError, UnicodeDecodeError) as error:
         msg = f"the bill cannot be read as Parquet: {str(error)[:200]}: export it again"
         raise BillError(msg) from error

@@ -25,6 +25,7 @@ from perfledger_cost_models.billing.aws_usage_types import (
     OPERATION,
     SURCHARGE_METER,
 )
+from perfledger_cost_models.billing.bill_currency import rate_on
 from perfledger_cost_models.billing.cur2 import Cur2Error, focus_cells, is_cur2
 from perfledger_cost_models.billing.focus_columns import (
     OPTIONAL,
@@ -33,6 +34,7 @@ from perfledger_cost_models.billing.focus_columns import (
     column_places,
 )
 from perfledger_cost_models.price_feeds.rows import known_instances
+from perfledger_cost_models.prices.exchange_rates import DatedRate, ExchangeRateTable
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
@@ -52,6 +54,7 @@ _TIME_UNIT = re.compile(
     r"(?:(?P<times>[1-9]\d{0,5}) )?(?:(?P<hours>h|hrs?|hours?)|(?P<minutes>minutes?)|seconds?)"
 )
 _SECONDS_PER_HOUR, _MINUTES_PER_HOUR = Decimal(SECONDS_PER_HOUR), Decimal(MINUTES_PER_HOUR)
+COSTS = frozenset({"BilledCost", "EffectiveCost", "ListCost", "ContractedCost"})  # in its currency
 USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
 # Hours of seconds may cost so little that an export rounds it to nothing.
 MAX_ROUNDED_HOURS = Decimal("0.01")
@@ -84,6 +87,16 @@ class BillRow:
 
     cells: Mapping[str, str]
     line: int
+    exchange_rates: ExchangeRateTable | None = None  # None for a bill in USD
+
+    @property
+    def rate(self) -> DatedRate | None:
+        """Return the rate of the charge's first day; None in USD. Raises BillError."""
+        currency, table = self.cells["BillingCurrency"], self.exchange_rates
+        if currency == USD or table is None:
+            return None
+        day = self.moment("ChargePeriodStart").astimezone(UTC).date()
+        return rate_on(table, currency, day, line=self.line)
 
     @property
     def is_usage(self) -> bool:
@@ -210,7 +223,12 @@ class BillRow:
         return _tags_of(self.cells["Tags"]) | _tags_of(self.cells["AllocatedTags"])
 
     def number(self, name: str) -> Decimal:
-        """Return an amount, which may be negative."""
+        """Return an amount, which may be negative; costs in USD."""
+        amount = self._amount(name)
+        rate = self.rate if name in COSTS else None
+        return amount if rate is None else amount * rate.usd
+
+    def _amount(self, name: str) -> Decimal:
         cell = self.cells[name]
         number = Decimal(cell.strip()) if is_number(cell) else Decimal("NaN")
         if not number:
@@ -290,10 +308,14 @@ class BillRow:
         return self.cells["x_UsageType"], self.cells["SkuMeter"]
 
 
-def csv_rows(text: str | Iterable[str]) -> Iterator[BillRow]:
+def csv_rows(
+    text: str | Iterable[str], *, exchange_rates: ExchangeRateTable | None = None
+) -> Iterator[BillRow]:
     """Yield the rows of a bill in CSV, from its text or line by line; raise BillError."""
     table = read_table(text, "the bill", error=BillError)
-    for count, row in enumerate(bill_rows(table.header, table.rows), start=1):
+    for count, row in enumerate(
+        bill_rows(table.header, table.rows, exchange_rates=exchange_rates), start=1
+    ):
         if count > MAX_ROWS:
             msg = f"the bill is too large at line {row.line}: export shorter periods"
             raise BillError(msg)
@@ -301,11 +323,15 @@ def csv_rows(text: str | Iterable[str]) -> Iterator[BillRow]:
 
 
 def bill_rows(
-    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]
+    header: Sequence[str],
+    rows: Iterable[tuple[int, Sequence[str]]],
+    *,
+    exchange_rates: ExchangeRateTable | None = None,
 ) -> Iterator[BillRow]:
     """Yield checked rows from line numbers and cells, one for each column.
 
-    Raises BillError for a table that is not a FOCUS bill, and for a currency other than USD.
+    Raises BillError for a table that is not a FOCUS bill, and for a currency other than USD without
+    exchange rates.
     """
     places = column_places(header)
     missing = dict.fromkeys(OPTIONAL, "")
@@ -321,11 +347,11 @@ def bill_rows(
                 "were joined: leave the second names out, and check that no row is there twice"
             )
             raise BillError(msg)
-        if row["BillingCurrency"] != USD:
+        if row["BillingCurrency"] != USD and exchange_rates is None:
             currency = row["BillingCurrency"][:20]
             msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
             raise BillError(msg)
-        yield BillRow(row, line)
+        yield BillRow(row, line, exchange_rates)
 
 
 def _cells_of(row: Mapping[str, str], line: int) -> dict[str, str]:

@@ -97,21 +97,22 @@ class ExchangeRateTable:
         Raises ExchangeRateError for a currency or a day that the table does not have, and for a
         rate that may be inverted in a table without Danish kroner, which would prove its direction.
         """
-        before = self.days[: bisect_right(self.days, day)]
-        if not before or day - before[-1] > MAX_DAYS_WITHOUT_RATE:
+        count = bisect_right(self.days, day)
+        if not count or day - self.days[count - 1] > MAX_DAYS_WITHOUT_RATE:
             msg = f"{self.name} has no rates of {day}: it has {self.days[0]} to {self.days[-1]}"
             raise ExchangeRateError(msg)
-        rates = self.per_euro[before[-1]]
+        before = self.days[count - 1]
+        rates = self.per_euro[before]
         if currency not in rates or USD not in rates:
             missing = USD if currency in rates else currency
-            msg = f"{self.name} has no {missing[:20]!r} on {before[-1]}"
+            msg = f"{self.name} has no {missing[:20]!r} on {before}"
             raise ExchangeRateError(msg)
         usd = rates[USD] / rates[currency]
         problem = "" if _KRONE in rates else inversion_of(currency, usd)
         if problem:
             msg = f"{self.name}: {problem}. Give the ECB's table as it is: units for one euro."
             raise ExchangeRateError(msg)
-        return DatedRate(usd, before[-1])
+        return DatedRate(usd, before)
 
 
 def inversion_of(currency: str, usd: Decimal) -> str:

@@ -34,6 +34,7 @@ def bill(
     """Show the accelerator-hours of a bill by team, and the effective price of an hour.
 
     Each price is compared with the agreed one of --overrides and --contract, else with the list's.
+    Costs in another currency are converted by --exchange-rates, at the rate of each charge's day.
     """
     from perfledger_cost_models.billing.bill_against_list import compared_prices, implausible_hours
     from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
@@ -41,9 +42,11 @@ def bill(
     from perfledger_service.rendering.prices.bill import bill_document
     from perfledger_service.rendering.prices.rejected import rejected_lines
     from perfledger_service.usecases.inputs.bills import read_bill
+    from perfledger_service.usecases.inputs.price_books import exchange_rates_of
     from perfledger_service.usecases.prices.bill import paid_sheet
 
-    read = read_bill(file, team_tag=team_tag)
+    rates = exchange_rates_of(price_flags.settings)
+    read = read_bill(file, team_tag=team_tag, exchange_rates=rates)
     sheet = price_flags.sheet_before_tax
     if save_prices is not None:
         paid = paid_sheet(read, source=file.name)

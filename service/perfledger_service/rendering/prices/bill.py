@@ -1,6 +1,7 @@
 """Presents the accelerator-hours of a bill by team, and its other costs."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from perfledger_cost_models.billing.bill_against_list import (
     PaidPrice,
     price_range,
 )
+from perfledger_cost_models.billing.bill_currency import BillRates
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
@@ -39,7 +41,8 @@ def bill_document(bill: Bill, *, comparisons: Sequence[PaidPrice] = ()) -> Docum
     unsure = {_paid_option(each) for each in comparisons if each.may_be_block}
     return Document(
         name="perfledger-bill",
-        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED),
+        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED)
+        | {"exchange_rates": [asdict(rates) for rates in bill.rates]},
         blocks=(
             table(_columns(unsure), bill.usage, key="usage"),
             table(_price_columns(), comparisons, key="prices", in_csv=False),
@@ -136,6 +139,7 @@ def _sentences(bill: Bill) -> Iterator[str]:
     yield f"{cents(parts_usd['unused'])} USD for unused commitments to accelerators"
     yield f"{cents(parts_usd['other'])} USD for everything else"
     yield f"{cents(sum(parts_usd.values()))} USD in total; invoiced {cents(bill.billed_usd)} USD"
+    yield from map(_rates_sentence, bill.rates)
     yield from _block_sentences(bill)
     if bill.unread_units:
         usd = sum(bill.unread_units.values(), Decimal(0))
@@ -157,6 +161,11 @@ def _sentences(bill: Bill) -> Iterator[str]:
             "instances perfledger does not know, so their accelerators are not counted: "
             f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )
+
+
+def _rates_sentence(rates: BillRates) -> str:
+    """Return at which rates of which days and source costs were converted."""
+    return f"Each cost is converted at the rate of its own day: {clean(str(rates))}"
 
 
 def _block_sentences(bill: Bill) -> Iterator[str]:

@@ -109,6 +109,18 @@ def test_an_operation_says_whose_hours_they_are(run, bill):
         assert "is unknown, because the bill says only" not in text
 
 
+def test_a_bill_in_euros_says_at_which_rate_it_is_converted(run, bill, tmp_path):
+    bill.write_text(bill.read_text().replace("USD", "EUR"))
+    table = tmp_path / "ecb.csv"
+    table.write_text("Date,USD,DKK\n2026-10-01,1.2,7.46\n")
+
+    text = " ".join(run("prices", "bill", bill, "--exchange-rates", table).split())
+
+    assert "116.24 USD in total" in text
+    rate = "EUR at 1.2 USD of 2026-10-01, ecb.csv"
+    assert f"Each cost is converted at the rate of its own day: {rate}" in text
+
+
 AGREEMENT = """
 [[discount]]
 provider = "aws"

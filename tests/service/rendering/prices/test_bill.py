@@ -26,6 +26,7 @@ def formats_of():
             list_usd=None,
             contracted_usd=None,
             rows=3,
+            rates=(),
             gap=None,
         )
         document = bill_document(bill)
