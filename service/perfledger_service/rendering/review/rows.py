@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from perfledger.rounding import decimals, exact, integer
+from perfledger.rounding import decimals, digits, exact, integer
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
 from perfledger_cost_models.quote import price_day, price_origin
@@ -18,6 +18,7 @@ _MAX_LEAD_TIME = 120
 UNKNOWN_VALUE = "not known"
 MAX_ROWS = 500  # of each kind; the JSON has all
 HALF_PERCENT = 0.005
+_RATE_DIGITS = 9  # of a price an hour, so that payments of 10^7 USD can be reproduced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +101,9 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
             name=each.name,
             words=each.label,
             unit=each.unit,
-            low=number_or_money(each.low, each.unit),
-            mode=number_or_money(each.mode, each.unit),
-            high=number_or_money(each.high, each.unit),
+            low=calculable(each.low, each.unit),
+            mode=calculable(each.mode, each.unit),
+            high=calculable(each.high, each.unit),
             basis=each.basis,
             as_of=_as_of(each),
             source=each.source,
@@ -140,6 +141,15 @@ def number_or_money(value: Decimal, unit: str) -> str:
     """Return a number as `plain_number` does, but money always with cents."""
     is_cents = unit.startswith("USD") and abs(value) >= 1000 and value % 1  # noqa: PLR2004 - as it reads
     return number_format.cents(value) if is_cents else plain_number(value)
+
+
+def calculable(value: Decimal, unit: str) -> str:
+    """Return an input with the digits that its lines need to be reproduced in whole USD.
+
+    A price an hour is multiplied by 10^6 hours: four decimals would leave the payments off by tens.
+    """
+    is_rate = unit.startswith("USD") and value % Decimal("0.0001")
+    return digits(value, _RATE_DIGITS) if is_rate else number_or_money(value, unit)
 
 
 def with_unit(value: Decimal, unit: str) -> str:

@@ -10,6 +10,7 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_service.rendering.layout.number_format import NOTHING
 from perfledger_service.rendering.review.rows import (
     UNKNOWN_VALUE,
+    calculable,
     chance,
     day,
     input_rows,
@@ -146,6 +147,21 @@ def test_what_an_option_pays_adds_up_in_whole_dollars(small):
         assert sum(paid) == Decimal(row.paid_sum.replace(",", "")) == total
         assert len(paid) == 4
         assert row.line == one.outcome.option.npv
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        ("2.972125", "USD/h", "2.972125"),
+        ("2.586875", "USD/h", "2.586875"),
+        ("6.88", "USD/h", "6.88"),
+        ("320000", "USD", "320,000"),
+        ("0.93333333", "share", "0.9333"),
+    ],
+)
+def test_an_input_has_the_digits_that_reproduce_whole_payments(value, unit, text):
+    """48 devices for a year at 2.972125 USD an hour are 1,249,719 USD, at 2.9721 10 less."""
+    assert calculable(Decimal(value), unit) == text
 
 
 def test_terms_of_rented_committed_and_owned_devices_differ(small):
