@@ -7,14 +7,18 @@ from hypothesis import given, settings, strategies as st
 from perfledger_baselines.history.segmentation.pruning import needed_z
 from perfledger_baselines.history.segmentation.robust_levels import (
     CHUNK,
+    COSTS_AT_ONCE,
     END,
     END_EXTRA,
     MAX_LOSS,
+    MIN_TOGETHER,
     UNITS,
     cheapest_path,
     fit_levels,
     path_by_rounds,
     path_in_order,
+    paths_in_order,
+    paths_without_compiler,
     step_penalties,
 )
 
@@ -156,3 +160,25 @@ def test_the_grid_reaches_from_the_lowest_level_to_the_highest(make):
     levels = np.repeat([0.0, 0.1, 0.2], [8, 48, 8]) + make.noise(64, seed=6, sd=0.0002)
 
     assert [steps.tolist() for steps in steps_of(levels)] == [[8, 56]]
+
+
+@pytest.mark.parametrize("count", [8, COSTS_AT_ONCE + 3, CHUNK + 9])
+@pytest.mark.parametrize("rows", [1, MIN_TOGETHER + 1])
+def test_rows_that_are_fitted_together_have_the_paths_that_each_has_alone(make, count, rows):
+    """Also where the last chunk of costs is shorter than the end whose loss has no bound."""
+    levels = np.array([make.noise(count, seed=seed) for seed in range(rows)])
+    levels[::2, count // 2 :] += 0.05
+    levels[:, -3:] += 0.3
+    grids, scales = np.sort(levels, axis=1)[:, :: count // 8], np.linspace(0.004, 0.01, rows)
+    penalties = np.rint(step_penalties(count, 7.0) * UNITS)
+    squares = ((levels[:, :, None] - grids[:, None]) / scales[:, None, None]) ** 2
+    costs = MAX_LOSS * squares / (MAX_LOSS + squares)
+    costs[:, -END:] = np.log1p(squares[:, -END:])
+    costs = np.rint(costs * UNITS)
+    paths_alone = [path_in_order(each, penalties).tolist() for each in costs]
+    ends = np.ascontiguousarray(costs[:, -END:].transpose(1, 2, 0))
+
+    plain_paths = paths_without_compiler(levels, grids, scales, penalties)
+    compiled_paths = paths_in_order(levels, grids, scales, penalties, ends)
+
+    assert plain_paths.tolist() == compiled_paths.tolist() == paths_alone
