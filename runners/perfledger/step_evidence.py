@@ -20,6 +20,7 @@ class ResultState(StrEnum):
     FINITE = "finite"
     PARTLY_EXAMINED = "partly examined"  # finite as far as it was examined: it has too many parts
     NOT_FINITE = "not finite"  # it contains a NaN or an infinity
+    NO_DATA = "no data"  # a tensor that has a shape alone: nothing computed it
     NOT_READY = "not ready"  # a coroutine, iterator, future or function: its work is not done
 
 

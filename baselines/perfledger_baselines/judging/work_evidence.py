@@ -291,6 +291,8 @@ def _result_doubt(pairs: Pairs) -> str:
         if ResultState.NOT_READY in base:
             return f"its step {early}, on both sides: only its start is measured"
         return f"its step {early}"
+    if ResultState.NO_DATA in head and base and ResultState.NO_DATA not in base:
+        return "its step returns tensors that have a shape and no data, and base's have data"
     if ResultState.NOT_FINITE in head and base and base <= FINITE_STATES:
         return "its step returns a NaN or an infinity, and base's does not"
     return ""

@@ -115,7 +115,7 @@ RESULTS = (
         base={"benchmarks/b.py": SHORT.format(work=WORK).replace("ROUNDS", "20")},
         head={"benchmarks/b.py": SHORT.format(work=WORK).replace("ROUNDS", "60")},
         expected=NOT_GREEN,
-        words="step_time_p50",
+        words="step_time_p50|cpu_time",
     ),
     FaultCase(
         name="a package that --workloads-from replaces on both sides",

@@ -31,6 +31,7 @@ MAX_TEXT = 100  # of an answer
 MAX_NUMBER = 3.4e38  # a reading's limit; NaN is not below it either
 
 Foreign = Any  # an array of torch, JAX or numpy
+SHAPES = frozenset({"FakeTensor", "ShapeDtypeStruct"})  # of torch and JAX: they hold no data
 PLAIN = int | float | complex | str | bytes | None
 NUMBERS = frozenset({int, float, complex, bool})
 CONTAINERS = (list, tuple, set, frozenset, deque, dict)
@@ -62,6 +63,7 @@ def worst_state(states: Iterable[ResultState]) -> ResultState:
     present = set(states)
     order = (
         ResultState.NOT_READY,
+        ResultState.NO_DATA,
         ResultState.NOT_FINITE,
         ResultState.PARTLY_EXAMINED,
         ResultState.FINITE,
@@ -186,6 +188,8 @@ def _leaf_state(leaf: object) -> ResultState:
             return _numbers_state(numbers_in(leaf))
         if not isinstance(leaf, PLAIN) and _is_unfinished(leaf):
             return ResultState.NOT_READY
+        if _has_shape_alone(leaf):
+            return ResultState.NO_DATA
         bounds = bounds_of(leaf)
     except Exception:  # a boundary: sparse or remote arrays, failing attributes
         return ResultState.UNKNOWN
@@ -193,6 +197,13 @@ def _leaf_state(leaf: object) -> ResultState:
         return ResultState.UNKNOWN
     is_finite = all(map(math.isfinite, bounds))
     return ResultState.FINITE if is_finite else ResultState.NOT_FINITE
+
+
+def _has_shape_alone(leaf: Foreign) -> bool:
+    """Return whether this is a tensor without data: on torch's meta device, fake, or JAX's."""
+    torch: Foreign = sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(leaf, torch.Tensor)
+    return type(leaf).__name__ in SHAPES or (is_tensor and leaf.is_meta)
 
 
 def _is_unfinished(leaf: object) -> bool:

@@ -301,7 +301,8 @@ class _Results:
         The answer is that of a finite result, and says nothing of one that is not.
         """
         answer, worst = self._evidence.answer, worst_state(self._states)
-        is_worse = worst in {ResultState.NOT_READY, ResultState.NOT_FINITE}
+        proven = {ResultState.FINITE, ResultState.PARTLY_EXAMINED, ResultState.UNKNOWN}
+        is_worse = worst not in proven
         if not answer or not is_worse or worst is self._states[0]:
             return answer
         first_answers = islice(answer.items(), MAX_ANSWERS - 1)

@@ -5,7 +5,7 @@ from functools import partial
 from fault_cases.case import NOT_GREEN, NOT_MEASURED, REGRESSED, SILENT, FaultCase, replaced, step
 
 COUNT = "import itertools, time\ncount = itertools.count()\nkept, ends_at = [], 0\n"
-LATER = "as long as its warm-up steps|some may be skipped|their input may shrink"
+LATER = "as long as its warm-up steps|some may be skipped|their input may shrink|as an empty one"
 TORCH_DATA = """
 import itertools, perfledger, torch
 @perfledger.workload()

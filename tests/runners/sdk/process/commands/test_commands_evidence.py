@@ -1,4 +1,4 @@
-"""What a run says of its step's result and time, measured in this process."""
+"""What a run says of its step's result and time."""
 
 import pytest
 
@@ -55,6 +55,34 @@ def test_a_run_says_what_its_step_returned(write, send_command, text, evidence):
     assert evidence.items() <= run["evidence"].items()
     assert run["evidence"]["steps_per_reading"] >= 1
     assert run["evidence"]["empty_step_s"] > 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("return lambda: torch.ones(3, device='meta')", id="meta device"),
+        pytest.param(
+            "layer = torch.nn.Linear(2, 2, device='meta')\n"
+            "return lambda: {'loss': 1.0, 'weight': layer.weight}",
+            id="beside a number",
+        ),
+        pytest.param(
+            "from torch._subclasses.fake_tensor import FakeTensorMode\n"
+            "def step():\n    with FakeTensorMode():\n        return torch.ones(3)\nreturn step",
+            id="fake tensor",
+        ),
+        pytest.param(
+            "import jax\nreturn lambda: jax.eval_shape(abs, jax.ShapeDtypeStruct((3,), 'float32'))",
+            id="JAX, which only traces",
+        ),
+    ],
+)
+def test_a_tensor_that_has_a_shape_alone_has_no_data(write, run_child, body):
+    root = write({"bench.py": "import torch\n" + workload(body, arguments="framework='host'")})
+
+    answer = run_child(root, Command.MEASURE, paths=("bench.py",), workloads=("bench:work",))
+
+    assert answer.about("bench:work")["evidence"]["result"] == "no data"
 
 
 @pytest.mark.slow(ci_only=True)
