@@ -174,7 +174,7 @@ CHECKOUTS = (
     ),
     checkout(
         name="a picture of the documentation in Git LFS",
-        base=with_pointers(rows=1, picture=1),
+        base={**with_pointers(rows=1, picture=1), "benchmarks/b.py": READS_ANOTHER},
         head={"docs/speed.png": pointer(2)},
         expected=SILENT,
     ),
