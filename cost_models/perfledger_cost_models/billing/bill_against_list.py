@@ -10,6 +10,7 @@ from perfledger.rounding import decimals, digits
 from perfledger_cost_models.billing.focus import Bill, BilledUsage, paid_prices
 from perfledger_cost_models.prices.device_hour import is_device_price
 from perfledger_cost_models.prices.diff import newest_prices
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PriceSheet, PricingModel
 from perfledger_cost_models.prices.priced_rows import PricedRow
 from perfledger_cost_models.prices.term_rules import MAX_BILLED_FOLD, billed_prices
@@ -44,7 +45,8 @@ class PaidPrice:
     paid: Price
     basis: PriceBasis
     prices: tuple[Price, ...]  # of its SKU, region and pricing model, one for each term
-    is_model_said: bool = True  # by every row of the bill: `BilledUsage.is_model_certain`
+    # By every row of the bill (`BilledUsage.is_model_certain`), or by the list price on demand.
+    is_model_said: bool = True
 
     @property
     def may_be_block(self) -> bool:
@@ -94,7 +96,13 @@ def compared_prices(bill: Bill, sheet: PriceSheet, *, name: str) -> tuple[PaidPr
     listed = [one for one in newest_prices(sheet).values() if one.option_term != BILLED_TERM]
     unsaid = {_price_key(usage) for usage in bill.usage if not usage.is_model_certain}
     return tuple(
-        replace(_comparison_of(paid, listed), is_model_said=_price_key(paid) not in unsaid)
+        replace(
+            _comparison_of(paid, listed),
+            is_model_said=_price_key(paid) not in unsaid
+            or _is_near(
+                paid, packaged_sheet(), 1 + MAX_AGREED_DIFFERENCE
+            ),  # the list, undiscounted
+        )
         for paid in paid_prices(bill, source=name)
     )
 
