@@ -60,25 +60,26 @@ def _mean_growth(base: Run, head: Run) -> float | None:
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:
     """Return log(head / base) of the mean time of all steps of each pair, where both are known."""
-    means = ((_mean_s(base), _mean_s(head)) for base, head in complete_pairs(pairs))
+    means = (
+        (_mean_s(base), _mean_s(head, is_least=True)) for base, head in complete_pairs(pairs)
+    )
     return tuple(math.log(head) - math.log(base) for base, head in means if base > 0 and head > 0)
 
 
 def _mean_s(run: Run, *, is_second_half: bool = False, is_least: bool = False) -> float:
-    """Return the mean of all steps, without any recorded wait for a core; 0 if unreadable.
+    """Return the mean of all steps, without waits for a core of other programs; 0 if unreadable.
 
-    The wait is caused by other programs, and hits the sides at random. The least mean is without
-    waits for helpers that waited for a core, too.
+    These hit the sides at random. As far as the step's own helpers ran, it may have waited for
+    them, which is its own time. The least mean is without any wait, also for helpers that waited.
     """
     times, samples, weights = run.core_times, step_times(run), run.turns or (1,)
     if len(times.elapsed_s) == len(weights):
         first = len(weights) // 2 if is_second_half else 0
-        helper_waits_s = times.helper_waits_s if is_least else ()
-        columns = (weights, times.elapsed_s, times.queued_s, helper_waits_s)
-        readings = [*zip_longest(*columns, fillvalue=0.0)][first:]
-        seconds = sum(
-            steps * (wall - queued - helpers) for steps, wall, queued, helpers in readings
-        )
+        columns = (weights, times.elapsed_s, times.queued_s, times.helpers_s, times.helper_waits_s)
+        seconds = 0.0
+        for steps, wall, queued, helpers, waits in [*zip_longest(*columns, fillvalue=0.0)][first:]:
+            wait = queued + waits if is_least else max(0.0, queued - helpers)
+            seconds += steps * (wall - wait)
         mean = seconds / sum(weights[first:])
     else:
         first = len(samples) // 2 if is_second_half else 0

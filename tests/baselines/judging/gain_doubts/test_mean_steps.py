@@ -139,6 +139,15 @@ def test_a_wait_for_a_core_is_no_slow_step(checked):
     assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == pytest.approx((0.405,) * 6, abs=1e-3)
 
 
+def test_a_step_that_waits_for_its_own_helper_takes_that_time(checked):
+    helped = CoreTimes(elapsed_s=(2.0, 2.0), queued_s=(1.0, 1.0), helpers_s=(1.0, 1.0))
+    alone = CoreTimes(elapsed_s=(2.0, 2.0), queued_s=(0.0, 0.0), helpers_s=(0.0, 0.0))
+    bundle = checked(2.0, {Side.BASE: helped, Side.HEAD: alone})
+
+    assert mean_growths(pairs_of_workloads(bundle)["m:f"]) == (0.0,) * 6
+    assert least_doubtful_gain(pairs_of_workloads(bundle)["m:f"], workloads=1) == 0.0
+
+
 @pytest.mark.parametrize("unreadable", [None, (float("inf"),), (-1.0,), (0.0,)])
 def test_runs_without_readable_steps_are_left_out(build, unreadable):
     bundle = build.bundle(
