@@ -60,9 +60,7 @@ def _mean_growth(base: Run, head: Run) -> float | None:
 
 def mean_growths(pairs: Pairs) -> tuple[float, ...]:
     """Return log(head / base) of the mean time of all steps of each pair, where both are known."""
-    means = (
-        (_mean_s(base), _mean_s(head, is_least=True)) for base, head in complete_pairs(pairs)
-    )
+    means = ((_mean_s(base), _mean_s(head, is_least=True)) for base, head in complete_pairs(pairs))
     return tuple(math.log(head) - math.log(base) for base, head in means if base > 0 and head > 0)
 
 
