@@ -13,7 +13,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import cast
 
-from perfledger.failure_reason import FailureReason, UnmeasurableError
+from perfledger.failure_reason import UnmeasurableError
 from perfledger.package_code import (
     MAX_COMPILED_MODULES,
     MAX_PACKAGES,
@@ -22,6 +22,7 @@ from perfledger.package_code import (
     SourcePackage,
 )
 from perfledger.process.module_origin import INSTALL_FOLDERS, module_file
+from perfledger.records import FailureReason
 
 MAPPED_FILES = Path("/proc/self/maps")  # Linux: shared objects that are loaded without an import
 COMPILED_SUFFIXES = (*EXTENSION_SUFFIXES, ".so")

@@ -59,7 +59,7 @@ class NodeBits:
         """Return one node for a job, or whole nodes and part of one; None if it does not fit."""
         if devices > self.most:
             return None
-        portions = None
+        portions: tuple[Portion, ...] | None = None
         if devices <= self._size:
             node = self.node_for(devices)
             if node is not None:

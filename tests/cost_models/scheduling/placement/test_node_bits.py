@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.scheduling.placement.node_bits import PLACEMENTS, NodeBits
+from perfledger_cost_models.scheduling.placement.node_bits import PLACEMENTS, NodeBits, Portion
 from perfledger_cost_models.scheduling.policy import PlacementPolicy
 from tests.suite.tries import tries
 
@@ -63,8 +63,8 @@ class Nodes:
 
     bits: NodeBits
     size: int
-    free: list
-    allocations: list = field(default_factory=list)
+    free: list[int]
+    allocations: list[tuple[Portion, ...]] = field(default_factory=list)
 
     def fits(self, devices):
         count, rest = divmod(devices, self.size)
@@ -115,7 +115,7 @@ def test_a_job_is_refused_only_where_it_does_not_fit(shape, placement, steps):
 
 def test_a_node_that_gets_devices_back_bounds_what_may_fit():
     bits = NodeBits(2, 8, min(PLACEMENTS))
-    (wide,), (narrow,) = bits.take(8), bits.take(7)
+    (wide,), (narrow,) = bits.take(8) or (), bits.take(7) or ()
     assert bits.take(2) is None
     assert bits.most == 1
 

@@ -6,11 +6,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from perfledger.failure_reason import FailureReason
 from perfledger.package_code import SourcePackage
 from perfledger.process import loaded_packages
 from perfledger.process.loaded_packages import PackageRecorder, cache_folders
 from perfledger.protocol import Command
+from perfledger.records import FailureReason
 
 WORKLOAD = """
 import perfledger

@@ -67,8 +67,8 @@ def test_a_bill_in_parquet_says_the_same_whatever_its_name(bill, tmp_path):
     path = tmp_path / "packed.csv"
     parquet.write_table(arrow_csv.read_csv(bill), path)
 
-    for options in ({}, {"team_tag": "team"}):
-        assert read_bill(path, **options).usage == read_bill(bill, **options).usage
+    for tag in ("", "team"):
+        assert read_bill(path, team_tag=tag).usage == read_bill(bill, team_tag=tag).usage
 
 
 @pytest.mark.parametrize(
