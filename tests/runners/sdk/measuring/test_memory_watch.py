@@ -59,8 +59,9 @@ def test_thousands_of_readings_need_few_bytes_each_while_memory_is_measured(scri
     effort = MeasuringEffort()
     traced_growth(scripted_clock(times), effort)  # what Python itself keeps of a first call
 
-    few, few_bytes = traced_growth(scripted_clock(long_times), effort)
-    many, many_bytes = traced_growth(scripted_clock(times), effort)
+    # The least of three: another thread may allocate memory in between.
+    few, few_bytes = min(traced_growth(scripted_clock(long_times), effort) for _ in range(3))
+    many, many_bytes = min(traced_growth(scripted_clock(times), effort) for _ in range(3))
 
     assert many == MAX_SAMPLES
     assert many_bytes - few_bytes < 12 * (many - few)
