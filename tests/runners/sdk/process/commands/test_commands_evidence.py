@@ -57,6 +57,7 @@ def test_a_run_says_what_its_step_returned(write, send_command, text, evidence):
     assert run["evidence"]["empty_step_s"] > 0
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "body",
     [
