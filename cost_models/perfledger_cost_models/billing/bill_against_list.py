@@ -25,6 +25,9 @@ MAX_AGREED_DIFFERENCE = Decimal("0.01")
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html).
 _BLOCK_FAMILY = re.compile(r"(?:p|trn)\d.*")
 
+# Provider, SKU, region and pricing model.
+PriceKey = tuple[str, str, str, PricingModel]
+
 _OWN_LAYERS = frozenset(
     {PriceLayer.OVERRIDE, PriceLayer.DERIVED}
 )  # own prices, and discounted ones
@@ -94,20 +97,19 @@ def compared_prices(bill: Bill, sheet: PriceSheet, *, name: str) -> tuple[PaidPr
     charges in rows of their own.
     """
     listed = [one for one in newest_prices(sheet).values() if one.option_term != BILLED_TERM]
-    unsaid = {_price_key(usage) for usage in bill.usage if not usage.is_model_certain}
+    unsaid = {price_key(usage) for usage in bill.usage if not usage.is_model_certain}
+    undiscounted, fold = packaged_sheet(), 1 + MAX_AGREED_DIFFERENCE
     return tuple(
         replace(
             _comparison_of(paid, listed),
-            is_model_said=_price_key(paid) not in unsaid
-            or _is_near(
-                paid, packaged_sheet(), 1 + MAX_AGREED_DIFFERENCE
-            ),  # the list, undiscounted
+            is_model_said=price_key(paid) not in unsaid or _is_near(paid, undiscounted, fold),
         )
         for paid in paid_prices(bill, source=name)
     )
 
 
-def _price_key(hour: Price | BilledUsage) -> tuple[str, str, str, PricingModel]:
+def price_key(hour: Price | BilledUsage) -> PriceKey:
+    """Return what hours have in common that are paid at one price."""
     model = hour.model if isinstance(hour, BilledUsage) else hour.pricing_model
     return hour.provider, hour.sku, hour.region, model
 

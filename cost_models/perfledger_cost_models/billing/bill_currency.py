@@ -1,16 +1,12 @@
-"""Converts a bill's costs to USD at the rates of a table, each at the rate of its own day."""
+"""Says at which rates a bill's costs were converted to USD, each at that of its own day."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from perfledger.rounding import digits
-from perfledger_cost_models.billing.focus_columns import BillError
-from perfledger_cost_models.prices.exchange_rates import (
-    DatedRate,
-    ExchangeRateError,
-    ExchangeRateTable,
-)
+from perfledger_cost_models.prices.exchange_rates import DatedRate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,34 +27,15 @@ class BillRates:
         days = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
         return f"{self.currency} at {usd} USD of {days}, {self.source}"
 
-    def extended_by(self, rate: DatedRate) -> "BillRates":
-        """Return the rates with one more."""
-        return BillRates(
-            currency=self.currency,
-            source=self.source,
-            low_usd=min(self.low_usd, rate.usd),
-            high_usd=max(self.high_usd, rate.usd),
-            first=min(self.first, rate.as_of),
-            last=max(self.last, rate.as_of),
-        )
 
-
-def rates_of(rate: DatedRate, *, currency: str, source: str) -> BillRates:
-    """Return the rates of a bill with one rate so far."""
+def rates_of(currency: str, rates: Collection[DatedRate], *, source: str) -> BillRates:
+    """Return the range of the rates of a bill in a currency, at least one."""
+    usd, days = [rate.usd for rate in rates], [rate.as_of for rate in rates]
     return BillRates(
         currency=currency,
         source=source,
-        low_usd=rate.usd,
-        high_usd=rate.usd,
-        first=rate.as_of,
-        last=rate.as_of,
+        low_usd=min(usd),
+        high_usd=max(usd),
+        first=min(days),
+        last=max(days),
     )
-
-
-def rate_on(table: ExchangeRateTable, currency: str, day: date, *, line: int) -> DatedRate:
-    """Return a row's rate; raise BillError for a day or a currency that the table lacks."""
-    try:
-        return table.find(currency, day)
-    except ExchangeRateError as error:
-        msg = f"the bill, line {line}, is in {currency[:20]!r}: {error}"
-        raise BillError(msg) from error

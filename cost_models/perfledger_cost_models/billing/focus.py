@@ -16,7 +16,7 @@ from perfledger_cost_models.billing.focus_rows import BillRow, csv_rows
 from perfledger_cost_models.billing.repeated_rows import without_repeats
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.price_feeds.rows import known_instances
-from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
+from perfledger_cost_models.prices.exchange_rates import DatedRate, ExchangeRateTable
 from perfledger_cost_models.prices.history_rules import ONE_DAY
 from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
 
@@ -121,7 +121,7 @@ class _Reading:
     used: _Period = field(default_factory=_Period)  # of usage
     all_rows: _Period = field(default_factory=_Period)
     rows: int = 0
-    rates: dict[str, BillRates] = field(default_factory=dict[str, BillRates])
+    rates: dict[str, set[DatedRate]] = field(default_factory=dict[str, set[DatedRate]])
     free_lines: dict[str, int] = field(default_factory=dict[str, int])  # of hours at no cost
     block_fees: set[str] = field(default_factory=set[str])  # instances whose blocks were paid
 
@@ -138,11 +138,17 @@ def read_focus(
     file that is not a FOCUS bill, a cost that is not a number, a currency other than USD that
     `exchange_rates` does not have, and hours at no cost or less that no capacity block's fee pays.
     """
-    return bill_of(csv_rows(lines, exchange_rates=exchange_rates), team_tag=team_tag)
+    rows = csv_rows(lines, exchange_rates=exchange_rates)
+    return bill_of(rows, team_tag=team_tag, exchange_rates=exchange_rates)
 
 
-def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
-    """Return the bill of checked rows; raise BillError like `read_focus`.
+def bill_of(
+    rows: Iterable[BillRow],
+    *,
+    team_tag: str = "",
+    exchange_rates: ExchangeRateTable | None = None,
+) -> Bill:
+    """Return the bill of checked rows, converted at `exchange_rates`. Raises like `read_focus`.
 
     Its period is that of its usage: purchases cover years to come, and corrections belong to
     earlier bills; both would make the period look longer than it is.
@@ -169,7 +175,12 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         list_usd=reading.listed,
         contracted_usd=reading.contracted,
         rows=reading.rows,
-        rates=tuple(reading.rates.values()),
+        rates=()
+        if exchange_rates is None
+        else tuple(
+            rates_of(currency, rates, source=exchange_rates.name)
+            for currency, rates in reading.rates.items()
+        ),
         gap=period.longest_gap,
     )
 
@@ -227,7 +238,8 @@ def _add_unknown(sums: dict[str, Decimal], name: str, usd: Decimal) -> None:
 def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     effective, billed = row.number("EffectiveCost"), row.number("BilledCost")
     reading.rows += 1
-    _add_rate(reading, row)
+    if row.rate is not None:
+        reading.rates.setdefault(row.cells["BillingCurrency"], set()).add(row.rate)
     reading.total.effective += effective
     reading.total.billed += billed
     reading.listed = _complete_sum(reading.listed, row, "ListCost")
@@ -254,18 +266,6 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     else:
         _check_cost(reading, row, sku, effective)
         _add_usage(reading, row, team_tag, effective, billed)
-
-
-def _add_rate(reading: _Reading, row: BillRow) -> None:
-    rate, table = row.rate, row.exchange_rates
-    if rate is not None and table is not None:
-        currency = row.cells["BillingCurrency"]
-        rates = reading.rates.get(currency)
-        reading.rates[currency] = (
-            rates_of(rate, currency=currency, source=table.name)
-            if rates is None
-            else rates.extended_by(rate)
-        )
 
 
 def _check_cost(reading: _Reading, row: BillRow, sku: str, usd: Decimal) -> None:

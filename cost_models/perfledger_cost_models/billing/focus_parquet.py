@@ -44,7 +44,7 @@ def read_focus_parquet(
         columns = _columns(file)
         rows = enumerate(_rows(file, columns), start=2)  # as if a header were in line 1
         checked = bill_rows(columns, rows, exchange_rates=exchange_rates)
-        return bill_of(checked, team_tag=team_tag)
+        return bill_of(checked, team_tag=team_tag, exchange_rates=exchange_rates)
     except (arrow.ArrowException, OSError, MemoryError, OverflowError, UnicodeDecodeError) as error:
         msg = f"the bill cannot be read as Parquet: {str(error)[:200]}: export it again"
         raise BillError(msg) from error

@@ -8,7 +8,7 @@ to the original one.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
@@ -25,7 +25,6 @@ from perfledger_cost_models.billing.aws_usage_types import (
     OPERATION,
     SURCHARGE_METER,
 )
-from perfledger_cost_models.billing.bill_currency import rate_on
 from perfledger_cost_models.billing.cur2 import Cur2Error, focus_cells, is_cur2
 from perfledger_cost_models.billing.focus_columns import (
     OPTIONAL,
@@ -34,7 +33,11 @@ from perfledger_cost_models.billing.focus_columns import (
     column_places,
 )
 from perfledger_cost_models.price_feeds.rows import known_instances
-from perfledger_cost_models.prices.exchange_rates import DatedRate, ExchangeRateTable
+from perfledger_cost_models.prices.exchange_rates import (
+    DatedRate,
+    ExchangeRateError,
+    ExchangeRateTable,
+)
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.units import USD
 from perfledger_profiles.parsing.text_table import is_number, number_problem, read_table
@@ -87,16 +90,7 @@ class BillRow:
 
     cells: Mapping[str, str]
     line: int
-    exchange_rates: ExchangeRateTable | None = None  # None for a bill in USD
-
-    @property
-    def rate(self) -> DatedRate | None:
-        """Return the rate of the charge's first day; None in USD. Raises BillError."""
-        currency, table = self.cells["BillingCurrency"], self.exchange_rates
-        if currency == USD or table is None:
-            return None
-        day = self.moment("ChargePeriodStart").astimezone(UTC).date()
-        return rate_on(table, currency, day, line=self.line)
+    rate: DatedRate | None = None  # of the charge's first day; None for a cost in USD
 
     @property
     def is_usage(self) -> bool:
@@ -225,8 +219,7 @@ class BillRow:
     def number(self, name: str) -> Decimal:
         """Return an amount, which may be negative; costs in USD."""
         amount = self._amount(name)
-        rate = self.rate if name in COSTS else None
-        return amount if rate is None else amount * rate.usd
+        return amount * self.rate.usd if self.rate and name in COSTS else amount
 
     def _amount(self, name: str) -> Decimal:
         cell = self.cells[name]
@@ -347,11 +340,24 @@ def bill_rows(
                 "were joined: leave the second names out, and check that no row is there twice"
             )
             raise BillError(msg)
-        if row["BillingCurrency"] != USD and exchange_rates is None:
-            currency = row["BillingCurrency"][:20]
-            msg = f"the bill, line {line}, is in {currency!r}: convert it to USD with a dated rate"
-            raise BillError(msg)
-        yield BillRow(row, line, exchange_rates)
+        checked = BillRow(row, line)
+        if row["BillingCurrency"] != USD:
+            checked = replace(checked, rate=_rate_of(checked, exchange_rates))
+        yield checked
+
+
+def _rate_of(row: BillRow, table: ExchangeRateTable | None) -> DatedRate:
+    """Return the rate of a charge's first day; raise BillError without one."""
+    is_in = f"the bill, line {row.line}, is in {row.cells['BillingCurrency'][:20]!r}"
+    if table is None:
+        msg = f"{is_in}: convert it to USD with a dated rate"
+        raise BillError(msg)
+    day = row.moment("ChargePeriodStart").astimezone(UTC).date()
+    try:
+        return table.find(row.cells["BillingCurrency"], day)
+    except ExchangeRateError as error:
+        msg = f"{is_in}: {error}"
+        raise BillError(msg) from error
 
 
 def _cells_of(row: Mapping[str, str], line: int) -> dict[str, str]:

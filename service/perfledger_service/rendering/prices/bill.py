@@ -9,12 +9,14 @@ from perfledger.rounding import decimals
 from perfledger_cost_models.billing.bill_against_list import (
     MAX_AGREED_DIFFERENCE,
     PaidPrice,
+    PriceKey,
+    price_key,
     price_range,
 )
 from perfledger_cost_models.billing.bill_currency import BillRates
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
-from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -38,7 +40,7 @@ _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 def bill_document(bill: Bill, *, comparisons: Sequence[PaidPrice] = ()) -> Document:
     """Return the use by team, the paid prices beside others, and the other costs of the bill."""
-    unsure = {_paid_option(each) for each in comparisons if each.may_be_block}
+    unsure = {price_key(each.paid) for each in comparisons if each.may_be_block}
     return Document(
         name="perfledger-bill",
         facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED)
@@ -72,13 +74,13 @@ def _price_columns() -> tuple[Column[PaidPrice], ...]:
 
 
 def _paid_option(comparison: PaidPrice) -> str:
-    paid = comparison.paid
-    return _option_of(paid, paid.pricing_model, may_be_block=comparison.may_be_block)
+    return _option_of(price_key(comparison.paid), may_be_block=comparison.may_be_block)
 
 
-def _option_of(hour: Price | BilledUsage, model: PricingModel, *, may_be_block: bool) -> str:
+def _option_of(key: PriceKey, *, may_be_block: bool) -> str:
     """Return the name of an option, with a question mark if its pricing model is in doubt."""
-    return f"{hour.provider}:{hour.sku}/{model}{'?' if may_be_block else ''}@{hour.region}"
+    provider, sku, region, model = key
+    return f"{provider}:{sku}/{model}{'?' if may_be_block else ''}@{region}"
 
 
 def _unsure_sentence(comparison: PaidPrice) -> str:
@@ -103,14 +105,12 @@ def _difference(comparison: PaidPrice) -> str:
     return f"{sign}{decimals(abs(100 * comparison.difference), 1)} %"
 
 
-def _columns(unsure: Collection[str]) -> tuple[Column[BilledUsage], ...]:
-    """Return the columns; `unsure` are the names of options that may be capacity blocks."""
+def _columns(unsure: Collection[PriceKey]) -> tuple[Column[BilledUsage], ...]:
+    """Return the columns; `unsure` are the hours on demand that may be capacity blocks."""
 
     def option(usage: BilledUsage) -> str:
-        doubtful = _option_of(usage, usage.model, may_be_block=True)
-        return (
-            doubtful if doubtful in unsure else _option_of(usage, usage.model, may_be_block=False)
-        )
+        key = price_key(usage)
+        return _option_of(key, may_be_block=key in unsure)
 
     return (
         name("team", "team", lambda usage: usage.team),
