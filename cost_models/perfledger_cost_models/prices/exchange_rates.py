@@ -140,7 +140,12 @@ def read_exchange_rates(text: str, name: str) -> ExchangeRateTable:
         msg = f"{name} is not the ECB's table: its first column must be Date, and one must be USD"
         raise ExchangeRateError(msg)
     rows = ([cell.strip() for cell in cells] for _, cells in table.rows)
-    per_euro = {_read_day(row[0], name): _read_rates(table.header, row, name) for row in rows}
+    per_euro: dict[date, Mapping[str, Decimal]] = {}
+    for row in rows:
+        day, rates = _read_day(row[0], name), _read_rates(table.header, row, name)
+        if per_euro.setdefault(day, rates) != rates:
+            msg = f"{name}: {day} is there twice, with different rates: keep the right row"
+            raise ExchangeRateError(msg)
     if not per_euro:
         msg = f"{name} has no rates: export it again"
         raise ExchangeRateError(msg)

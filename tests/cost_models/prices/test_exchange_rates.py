@@ -104,3 +104,22 @@ def test_an_inverted_table_without_kroner_gives_no_rate(currency, problem):
 
     with pytest.raises(ExchangeRateError, match=f"rates.csv: {problem}"):
         table.find(currency, date(2026, 11, 20))
+
+
+def test_a_day_with_two_different_rates_has_none():
+    """The last row would win without a word: 564 USD or 550 for the same 470 EUR."""
+    twice = "Date,USD\n2026-11-20,1.17\n2026-11-20,1.20\n"
+
+    with pytest.raises(ExchangeRateError, match="2026-11-20 is there twice, with different rates"):
+        read_exchange_rates(twice, "rates.csv")
+
+
+def test_a_day_that_is_there_twice_with_the_same_rates_is_read_once():
+    row = "2026-11-20,1.17\n"
+
+    assert read_exchange_rates(f"Date,USD\n{row}{row}", "rates.csv").days == (date(2026, 11, 20),)
+
+
+def test_a_currency_with_two_columns_is_refused():
+    with pytest.raises(ExchangeRateError, match="USD"):
+        read_exchange_rates("Date,USD,USD\n2026-11-20,1.17,1.20\n", "rates.csv")
