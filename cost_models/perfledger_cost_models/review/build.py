@@ -76,7 +76,7 @@ from perfledger_cost_models.review.measured_changes import (
     speeds_of,
 )
 from perfledger_cost_models.review.measured_shares import measured_shares
-from perfledger_cost_models.review.option_details import DecidedModel, option_facts
+from perfledger_cost_models.review.option_details import DecidedModel, energy_inputs, option_facts
 from perfledger_cost_models.review.plan_against_bill import (
     check_planned_hours,
     supply_utilization,
@@ -164,6 +164,7 @@ def build_review(facts: ReviewInputs) -> Review:
         model=model,
         decision=decision,
         options=options,
+        energy=energy_inputs(decided),
         expires=expires,
         expired=expired,
         stale=stale,

@@ -222,6 +222,23 @@ class OptionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyInputs:
+    """The inputs of the energy and emissions of rented devices, at their most likely values.
+
+    kWh = hours * maximum kW of a server / its devices * load * PUE.
+    """
+
+    server_kw: tuple[tuple[str, Decimal, int], ...]  # accelerator, maximum kW, devices
+    load: Decimal  # power under load, a share of the maximum
+    pue: Decimal  # of a cloud's data center
+    pue_source: str
+    location_kg_per_kwh: Decimal
+    location_source: str
+    market_kg_per_kwh: Decimal | None  # None if the plan has no contracts
+    market_source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredUnitCost:
     """The cost of a million units of a workload's work on measured hardware."""
 
@@ -287,6 +304,7 @@ class Review:
     model: CostModel
     decision: PurchaseDecision
     options: tuple[OptionFacts, ...]
+    energy: EnergyInputs
     expires: date | None  # the last day on which the recommended and today's price are valid
     expired: tuple[str, ...]  # names of the options whose prices have expired
     stale: tuple[str, ...]  # prices far too old, used by --allow-stale-prices

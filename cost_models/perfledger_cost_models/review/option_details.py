@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import assert_never
 
-from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
+from perfledger.time_units import MONTHS_PER_YEAR
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.discounting import CashFlows, internal_rate_of_return, payback_years
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
@@ -24,11 +23,10 @@ from perfledger_cost_models.procurement.decision import (
     evaluate_at_modes,
 )
 from perfledger_cost_models.procurement.plan import CarbonFactors
-from perfledger_cost_models.review.document import OptionFacts, UnknownFigure
-from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
-from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
-from perfledger_cost_models.tco.onprem import SERVERS, figures_of, yearly_cost
-from perfledger_cost_models.tco.purchase_modes import break_even_use
+from perfledger_cost_models.review.document import EnergyInputs, OptionFacts, UnknownFigure
+from perfledger_cost_models.review.hour_cost import break_even, hour_curves
+from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.onprem import SERVERS
 
 GRID_CARBON = "carbon_intensity_us_location"
 USES = tuple(percent / 100 for percent in range(10, 101, 5))  # of the break-even curve
@@ -52,7 +50,35 @@ def option_facts(decided: DecidedModel) -> tuple[OptionFacts, ...]:
     """Return the details of every option, in the model's order."""
     likely = evaluate_at_modes(decided.model)
     status_quo = decided.decision.of(decided.model.keep.key)
-    return tuple(_facts(decided, each, status_quo, likely) for each in decided.decision.outcomes)
+    curves = hour_curves(decided.model, USES)
+    return tuple(
+        _facts(decided, each, status_quo, likely, curves[each.option.key])
+        for each in decided.decision.outcomes
+    )
+
+
+def energy_inputs(decided: DecidedModel) -> EnergyInputs:
+    """Return what the energy and emissions of rented devices are computed from."""
+    find, factors = decided.parameters.find, decided.factors
+    pue, grid = find("pue_hyperscale"), find(GRID_CARBON)
+    location = None if factors is None else factors.location_kg_per_kwh
+    source = "" if factors is None else factors.source
+    used = {option.accelerator for option in decided.model.options if option.server is None}
+    powers = {
+        server.accelerator: (find(server.max_power).mode, server.accelerators)
+        for server in SERVERS
+        if server.accelerator in used
+    }
+    return EnergyInputs(
+        server_kw=tuple((name, *powers[name]) for name in sorted(powers)),
+        load=find("average_load_power_fraction").mode,
+        pue=pue.mode,
+        pue_source=pue.source,
+        location_kg_per_kwh=grid.mode if location is None else location,
+        location_source=grid.source if location is None else source,
+        market_kg_per_kwh=None if factors is None else factors.market_kg_per_kwh,
+        market_source=source,
+    )
 
 
 def expiry(price: ModelInput) -> date | None:
@@ -67,13 +93,14 @@ def _facts(
     outcome: OptionOutcome,
     status_quo: OptionOutcome,
     likely: dict[str, FloatArray],
+    curve: tuple[Decimal, ...],
 ) -> OptionFacts:
     option = outcome.option
     flows = _savings(outcome, status_quo)
     is_upfront = option != status_quo.option and flows.once[0] < 0
     return OptionFacts(
         outcome=outcome,
-        break_even=_break_even(decided, option),
+        break_even=break_even(decided.model, option),
         lock_in_months=MONTHS_PER_YEAR * option.years,
         owed_usd=_payments_left(option, likely),
         resale=_resale(decided, option),
@@ -81,7 +108,7 @@ def _facts(
         return_per_year=internal_rate_of_return(flows) if is_upfront else None,
         payback_years=payback_years(flows) if is_upfront else None,
         expires=expiry(decided.input(option.rate)),
-        curve=tuple((use, _hour_at(decided, option, use)) for use in USES),
+        curve=tuple(zip(USES, curve, strict=True)),
     )
 
 
@@ -95,28 +122,6 @@ def _savings(outcome: OptionOutcome, status_quo: OptionOutcome) -> CashFlows:
             for paid, once, our_paid, our_once in pairs[1:]
         ),
     )
-
-
-def _break_even(decided: DecidedModel, option: PurchaseOption) -> BreakEven | None:
-    """Return the use above which an option costs less than on-demand hours."""
-    ratio = float(_ratio(decided, option))
-    price = float(decided.input(decided.model.keep.rate).mode) / ratio
-    if option.server is not None:
-        return break_even(option.server, decided.parameters, usd_per_hour=price)
-    if (
-        option.mode is PurchaseMode.COMMITMENT
-        and option.terms is not None
-        and decided.model.keep.terms is not None
-    ):
-        wacc = float(decided.input(WACC).mode)
-        use = break_even_use(option.terms, decided.model.keep.terms, wacc=wacc)
-        share = None if use is None or float(use) * ratio > 1 else float(use) * ratio
-    elif option.mode is PurchaseMode.BLOCK:
-        share = float(decided.input(option.rate).mode) / price
-        share = share if share <= 1 else None
-    else:
-        return None
-    return BreakEven(p5=share, p50=share, p95=share, chance_ever=float(share is not None))
 
 
 def _payments_left(option: PurchaseOption, likely: dict[str, FloatArray]) -> Decimal:
@@ -153,13 +158,11 @@ def _carbon(
             reason=f"the power of a {option.accelerator} is unknown",
             remedy="measure its power",
         )
-    factors = decided.factors
-    grid = float(decided.parameters.find(GRID_CARBON).mode)
-    location = None if factors is None else factors.location_kg_per_kwh
-    market = None if factors is None else factors.market_kg_per_kwh
+    energy = energy_inputs(decided)
+    market = energy.market_kg_per_kwh
     return carbon_emissions(
         kwh,
-        location_kg_per_kwh=grid if location is None else float(location),
+        location_kg_per_kwh=float(energy.location_kg_per_kwh),
         market_kg_per_kwh=None if market is None else float(market),
     )
 
@@ -195,47 +198,13 @@ def _kwh(
 def _rented_kwh(decided: DecidedModel, accelerator: str, hours: float) -> float | None:
     if hours == 0:
         return 0.0
-    server = next((one for one in SERVERS if one.accelerator == accelerator), None)
+    energy = energy_inputs(decided)
+    server = next((one for one in energy.server_kw if one[0] == accelerator), None)
     if server is None:
         return None
-    power, load, pue = (
-        float(decided.parameters.find(name).mode)
-        for name in (server.max_power, "average_load_power_fraction", "pue_hyperscale")
-    )
-    return hours * power / server.accelerators * load * pue
+    _, kilowatts, devices = server
+    return hours * float(kilowatts) / devices * float(energy.load) * float(energy.pue)
 
 
 def _ratio(decided: DecidedModel, option: PurchaseOption) -> Decimal:
     return decided.input(option.hours_ratio).mode if option.hours_ratio else Decimal(1)
-
-
-def _hour_at(decided: DecidedModel, option: PurchaseOption, use: float) -> Decimal:
-    """Return the cost of a useful hour at a use of `use`, all other inputs at their modes."""
-    ratio, wacc = _ratio(decided, option), float(decided.input(WACC).mode)
-    match option.mode:
-        case PurchaseMode.PAY_AS_YOU_GO:
-            return ratio * decided.input(option.rate).mode
-        case PurchaseMode.BLOCK:
-            return ratio * decided.input(option.rate).mode / to_decimal(use)
-        case PurchaseMode.SPOT:
-            fallback = decided.input(f"{option.key}_fallback").mode
-            spot = (
-                ratio
-                * decided.input(f"{option.key}_overhead").mode
-                * decided.input(option.rate).mode
-            )
-            return (1 - fallback) * spot + fallback * decided.input(decided.model.keep.rate).mode
-        case PurchaseMode.COMMITMENT if option.terms is not None:
-            return ratio * option.terms.usd_per_useful_hour(use, wacc=wacc)
-        case PurchaseMode.OWNED if option.server is not None:
-            figure = figures_of(decided.parameters, {})
-            cost = yearly_cost(option.server, figure, utilization=use)
-            hours = to_decimal(use) * HOURS_PER_YEAR * option.server.accelerators
-            return ratio * to_decimal(cost.total_usd[0]) / hours
-        case (
-            PurchaseMode.COMMITMENT | PurchaseMode.OWNED
-        ):  # pragma: no cover - they have a mode or a server
-            msg = f"{option.name} has neither a price nor a server"
-            raise ValueError(msg)
-        case _ as unreachable:
-            assert_never(unreachable)

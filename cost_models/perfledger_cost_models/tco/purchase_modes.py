@@ -143,21 +143,6 @@ def terms_of(price: Price) -> PurchaseTerms:
             assert_never(unreachable)
 
 
-def break_even_use(
-    committed: PurchaseTerms, on_demand: PurchaseTerms, *, wacc: float = 0.0
-) -> Decimal | None:
-    """Return the use above which the commitment is cheaper; None if it never is.
-
-    u* = committed rate / on-demand rate. Raises PurchaseError unless the first is paid for its term
-    and the second by use.
-    """
-    if (committed.payment, on_demand.payment) != (Payment.TERM, Payment.USED):
-        msg = f"{committed.option}, {on_demand.option}: compare a commitment with pay as you go"
-        raise PurchaseError(msg)
-    use = committed.committed_usd_per_hour(wacc=wacc) / on_demand.usd_per_hour
-    return use if use <= 1 else None
-
-
 def block_hours(work_hours: float) -> int:
     """Return the hours of the shortest capacity block that holds this much work.
 

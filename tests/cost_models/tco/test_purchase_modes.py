@@ -13,7 +13,6 @@ from perfledger_cost_models.tco.purchase_modes import (
     block_hours,
     block_usd_per_hour,
     block_usd_per_useful_hour,
-    break_even_use,
     terms_of,
 )
 
@@ -77,36 +76,10 @@ def test_more_use_never_makes_an_hour_dearer(one, two):
     assert THREE_YEARS.usd_per_useful_hour(much) <= THREE_YEARS.usd_per_useful_hour(little)
 
 
-def test_the_break_even_use_is_the_ratio_of_the_rates():
-    found_break_even_use = break_even_use(THREE_YEARS, ON_DEMAND)
-
-    assert found_break_even_use == pytest.approx(Decimal("20.695") / Decimal("55.04"))
-
-
-@given(st.floats(0.0, 0.15))
-def test_at_the_break_even_use_both_cost_the_same(wacc):
-    use = break_even_use(THREE_YEARS, ON_DEMAND, wacc=wacc)
-
-    assert use is not None
-    assert float(THREE_YEARS.usd_per_useful_hour(float(use), wacc=wacc)) == pytest.approx(6.88)
-
-
-def test_a_commitment_above_on_demand_never_pays():
-    dear = PurchaseTerms(option="x", payment=Payment.TERM, usd_per_hour=Decimal(7))
-
-    assert break_even_use(dear, ON_DEMAND) is None
-
-
-def test_only_a_term_breaks_even_with_pay_as_you_go():
-    with pytest.raises(PurchaseError, match="compare a commitment"):
-        break_even_use(ON_DEMAND, THREE_YEARS)
-
-
 def test_a_block_is_paid_for_all_of_its_hours():
     block = terms_of(SHEET.find("p5.48xlarge/capacity_block/prepaid_24h"))
 
     assert block.payment is Payment.TERM
-    assert break_even_use(block, ON_DEMAND) == pytest.approx(Decimal("0.755"), abs=Decimal("0.001"))
 
 
 @pytest.mark.parametrize(("hours", "expected"), [(24, "41.53"), (12, "83.06"), (2, "498.36")])

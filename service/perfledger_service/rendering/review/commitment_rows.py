@@ -124,6 +124,21 @@ def metrics_rows(metrics: CommitmentMetrics | UnknownFigure) -> list[dict[str, s
     ]
 
 
+def dear_commitment_sentence(metrics: CommitmentMetrics | UnknownFigure) -> str:
+    """Return that the bill's commitments cost more than on-demand hours; "" if they do not."""
+    if isinstance(metrics, UnknownFigure) or not (metrics.committed_hours and metrics.hours):
+        return ""
+    committed = metrics.committed_usd / metrics.committed_hours
+    on_demand = metrics.on_demand_usd / metrics.hours
+    if committed <= on_demand:
+        return ""
+    cents = number_format.cents
+    return (
+        f"An hour of {clean(metrics.accelerator)} under a commitment cost {cents(committed)} USD, "
+        f"more than {cents(on_demand)}, the mean of the bill's hours at today's on-demand prices."
+    )
+
+
 def market_sentence(remark: MarketRemark) -> str:
     """Return by how much a commitment is above today's market."""
     cents = number_format.cents
@@ -137,8 +152,9 @@ def market_sentence(remark: MarketRemark) -> str:
         f"Above market: {clean(remark.name)} costs {cents(remark.usd_per_hour)} USD for every "
         f"hour of a device, more than {clean(remark.market)} today ({cents(remark.market_usd)})"
         f"{on_demand}. "
-        f"Until {remark.until} this difference adds up to {whole_usd(remark.usd_above)} USD; ask "
-        "the provider for an exchange, and do not renew it at this price."
+        f"Until {remark.until} the difference from {clean(remark.market)} adds up to "
+        f"{whole_usd(remark.usd_above)} USD; ask the provider for an exchange, and do not renew it "
+        "at this price."
     )
 
 

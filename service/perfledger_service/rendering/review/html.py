@@ -31,6 +31,7 @@ from perfledger_service.rendering.plan.simulate import review_sentences
 from perfledger_service.rendering.plan.wait_plot import policies_picture, recorded_picture
 from perfledger_service.rendering.review.allocation_rows import allocation_tables
 from perfledger_service.rendering.review.commitment_rows import (
+    dear_commitment_sentence,
     market_sentence,
     metrics_rows,
     sweep_text,
@@ -48,6 +49,7 @@ from perfledger_service.rendering.review.projection_rows import (
 from perfledger_service.rendering.review.rows import (
     MAX_ROWS,
     UNKNOWN_VALUE,
+    energy_sentences,
     input_rows,
     number_or_money,
     option_rows,
@@ -105,9 +107,11 @@ def review_html(review: Review) -> str:
         sweep_figures=_figures([sweep_chart(sweep)] if (sweep := swept(review)) else []),
         policies=_policies(review),
         options_rows=option_rows(review),
+        energy_sentences=energy_sentences(review),
         sweep=sweep_text(review),
         metrics=metrics_rows(review.commitments),
         market=[market_sentence(each) for each in review.market],
+        dear_commitment=dear_commitment_sentence(review.commitments),
         quarters=quarter_rows(review.quarter_forecasts),
         allocation=allocation_tables(review.allocation),
         inputs=input_rows(review),

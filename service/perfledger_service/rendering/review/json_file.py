@@ -39,6 +39,7 @@ def review_json(review: Review) -> str:
         "recommendation": attributes(choice.option, "name", "where"),
         "decision": _decision(review),
         "options": [_option(one) for one in review.options],
+        "energy_inputs": review.energy,
         "unpriced": review.model.unpriced,
         "demand": _demand(review.demand),
         "supply": _supply(review.supply),

@@ -18,7 +18,7 @@ _MAX_LEAD_TIME = 120
 UNKNOWN_VALUE = "not known"
 MAX_ROWS = 500  # of each kind; the JSON has all
 HALF_PERCENT = 0.005
-_RATE_DIGITS = 9  # of a price an hour, so that payments of 10^7 USD can be reproduced
+_INPUT_DIGITS = 9  # so that payments of 10^7 USD can be reproduced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +113,35 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
     )
 
 
+def energy_sentences(review: Review) -> tuple[str, ...]:
+    """Return the formulas and inputs of the energy and emissions of the options."""
+    energy, figure = review.energy, plain_number
+    servers = ", ".join(
+        f"{figure(kilowatts)} kW / {devices} for {clean(accelerator)}"
+        for accelerator, kilowatts, devices in energy.server_kw
+    )
+    market = (
+        "unknown by market"
+        if energy.market_kg_per_kwh is None
+        else f"{figure(energy.market_kg_per_kwh)} by market ({clean(energy.market_source)})"
+    )
+    rented = (
+        f"Energy of a rented hour: the maximum power of a server / its devices ({servers}) * "
+        f"{figure(energy.load)} under load * a PUE of {figure(energy.pue)} "
+        f"({clean(energy.pue_source)}). Hours are those of the line need_1, on another accelerator "
+        "times its hours that replace one, and on spot times the hours paid per hour of work."
+    )
+    owned = (
+        "Energy of owned devices: their line of year 1 among the formulas, and rented hours for "
+        "what they do not carry."
+    )
+    emitted = (
+        f"CO2: {figure(energy.location_kg_per_kwh)} kg per kWh by location "
+        f"({clean(energy.location_source)}), {market}."
+    )
+    return rented, owned, emitted
+
+
 def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
     """Return the values that would change the recommendation, the smallest change first."""
     numbers = {row.name: row.number for row in input_rows(review)}
@@ -146,10 +175,14 @@ def number_or_money(value: Decimal, unit: str) -> str:
 def calculable(value: Decimal, unit: str) -> str:
     """Return an input with the digits that its lines need to be reproduced in whole USD.
 
-    A price an hour is multiplied by 10^6 hours: four decimals would leave the payments off by tens.
+    Prices and ratios are multiplied by 10^6 hours: four decimals leave the payments off by tens.
     """
-    is_rate = unit.startswith("USD") and value % Decimal("0.0001")
-    return digits(value, _RATE_DIGITS) if is_rate else number_or_money(value, unit)
+    short, long = number_or_money(value, unit), digits(value, _INPUT_DIGITS)
+    return long if _decimals(long) > _decimals(short) else short
+
+
+def _decimals(figure: str) -> int:
+    return len(figure.partition(".")[2])
 
 
 def with_unit(value: Decimal, unit: str) -> str:

@@ -14,6 +14,7 @@ from perfledger_cost_models.review.document import (
     UnknownFigure,
 )
 from perfledger_service.rendering.review.commitment_rows import (
+    dear_commitment_sentence,
     market_sentence,
     metrics_rows,
     other_size_sentence,
@@ -45,6 +46,15 @@ def test_each_rate_stands_beside_its_arithmetic():
     assert plain_text(rows["commitment utilization"]["value"]) == "75.0 %"
     assert plain_text(rows["effective savings rate"]["value"]) == "1.3 %"
     assert "9,504.00 / 9,632.00" in rows["effective savings rate"]["basis"]
+
+
+def test_a_commitment_dearer_than_on_demand_is_said_to_be():
+    """600 hours for 4,314 USD are 7.19 an hour; 1,400 for 9,632 on demand are 6.88."""
+    dear = replace(METRICS, committed_usd=Decimal(4314))
+
+    assert "under a commitment cost 7.19 USD, more than 6.88," in dear_commitment_sentence(dear)
+    assert dear_commitment_sentence(METRICS) == ""
+    assert dear_commitment_sentence(replace(dear, committed_hours=Decimal(0))) == ""
 
 
 def test_the_prices_of_the_savings_rate_have_their_origin():
@@ -117,7 +127,7 @@ def test_a_remark_names_the_market_that_is_cheaper(market_usd, expected):
     )
 
     assert expected in market_sentence(remark)
-    assert "337,742 USD" in market_sentence(remark)
+    assert "the difference from three years adds up to 337,742 USD" in market_sentence(remark)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from perfledger_service.rendering.review.rows import (
     calculable,
     chance,
     day,
+    energy_sentences,
     input_rows,
     number_or_money,
     option_rows,
@@ -156,12 +157,37 @@ def test_what_an_option_pays_adds_up_in_whole_dollars(small):
         ("2.586875", "USD/h", "2.586875"),
         ("6.88", "USD/h", "6.88"),
         ("320000", "USD", "320,000"),
-        ("0.93333333", "share", "0.9333"),
+        ("0.93333333", "share", "0.93333333"),
+        ("1.04817962138", "h/h", "1.04817962"),
+        ("351786.365217", "h/year", "351,786.365"),
+        ("10.652054795", "devices", "10.6520548"),
+        ("0.15", "per year", "0.15"),
+        ("4500.5", "USD", "4,500.50"),
+        ("48", "devices", "48"),
+        ("9876543210", "USD", "9,876,543,210"),
     ],
 )
 def test_an_input_has_the_digits_that_reproduce_whole_payments(value, unit, text):
     """48 devices for a year at 2.972125 USD an hour are 1,249,719 USD, at 2.9721 10 less."""
     assert calculable(Decimal(value), unit) == text
+
+
+def test_the_energy_of_rented_hours_follows_from_the_figures_beside_it(small):
+    """300,000 hours * 10.2 kW / 8 * 0.7 * 1.11 are 297 MWh, and at 0.385 kg per kWh 114.4 t."""
+    rented, _, emitted = energy_sentences(small)
+    today = row_of(small, "today")
+
+    assert "(10.2 kW / 8 for H100-80GB) * 0.7 under load * a PUE of 1.11 (" in rented
+    assert "0.385 kg per kWh by location (" in emitted
+    assert emitted.endswith("unknown by market.")
+    assert (spaced(today.energy), today.carbon) == ("297 MWh", "114.4 / not known")
+
+
+def test_emission_factors_of_the_plan_have_its_source(make_review):
+    plan = '[carbon]\nlocation_kg_per_kwh = 0.05\nmarket_kg_per_kwh = 0.2\nsource = "contracts"\n'
+    *_, emitted = energy_sentences(make_review(plan))
+
+    assert emitted == "CO2: 0.05 kg per kWh by location (contracts), 0.2 by market (contracts)."
 
 
 def test_terms_of_rented_committed_and_owned_devices_differ(small):
