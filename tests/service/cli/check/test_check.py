@@ -162,6 +162,7 @@ def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
 @pytest.mark.slow(ci_only=True)
 @pytest.mark.usefixtures("short_runs")
 def test_work_that_is_accepted_is_judged_as_it_is(repository):
+    """A busy machine may leave it undecided: then it is no proof of the work that is missing."""
     path = repository / "bench" / "sums.py"
     path.write_text(NO_WORK.format(empties=None, poisons=None, caches=None))
     commit(repository, "three sums")
@@ -174,8 +175,10 @@ def test_work_that_is_accepted_is_judged_as_it_is(repository):
         PERFLEDGER_ACCEPTED_WORK=json.dumps(["*:empties"]),
     )
 
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["title"] == "Performance improved"
+    report = json.loads(done.stdout)
+    assert report["title"] in {"Performance improved", "Undecided"}, done.stdout
+    assert "does the work" not in done.stdout
+    assert not report["failures"]
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -209,6 +209,23 @@ def test_a_thread_that_neither_computes_nor_waits_for_a_core_sleeps(
     assert sent == [{"workload": "w", "end_cost": cost}]
 
 
+@pytest.mark.parametrize("share", [1.0, 0.25, 0.125])
+def test_a_thread_that_never_stops_has_the_same_time_however_small_its_share_of_a_core_is(
+    tmp_path, monkeypatch, share
+):
+    now = [0.0]
+    script(monkeypatch, lambda: share * now[0], wall=lambda: now[0])
+    module = "perfledger.process.forks.process_end"
+    monkeypatch.setattr(f"{module}.time.sleep", lambda seconds: now.append(now.pop() + seconds))
+    monkeypatch.setattr(f"{module}.other_threads_s", lambda: {1: ThreadTime(0.0, 0.0, "R")})
+    end, sent = ProcessEnd(tmp_path), []
+    end.begin("w", steps=3)
+
+    end.finish(lambda _, fields: sent.append(fields["end_cost"]["cpu_s"]))
+
+    assert sent == [pytest.approx(0.5, abs=0.02)]
+
+
 def test_a_process_that_ends_itself_is_reported_before_and_its_forks_are_not(tmp_path, monkeypatch):
     class Left(BaseException):
         """The process has ended."""
