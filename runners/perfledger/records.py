@@ -99,7 +99,8 @@ class CoreTimes:
     `elapsed_s` is wall time, of which the step's thread spent `queued_s` in a run queue; helpers
     are all other threads and the child processes. While the thread was asleep it may have waited
     for helpers that were in run queues, at most `helper_waits_s`; whether any waited for
-    `unseen_waits_s` of that nobody saw. Empty if the kernel does not report this.
+    `unseen_waits_s` of that nobody saw. Empty if the kernel does not report this. `cores` are those
+    that threads of the process might use after the last step.
     """
 
     elapsed_s: tuple[float, ...] = ()
@@ -107,6 +108,7 @@ class CoreTimes:
     helpers_s: tuple[float, ...] = ()  # CPU time
     helper_waits_s: tuple[float, ...] = ()  # empty in older bundles: unknown
     unseen_waits_s: tuple[float, ...] = ()  # empty if all helpers were seen
+    cores: int = 0  # 0 in older bundles: unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from typing import Self
 
 import numpy as np
 
+from perfledger.metrics import CPU_TIME
 from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
@@ -40,7 +41,9 @@ class UnqueuedDifference:
 
     `level_s` is between the two sides' typical step times without that wait. `queued_share` is the
     share of the two sides' wall time that the steps spent in run queues, and `foreign_share` the
-    least of it that they waited for other programs.
+    least of it that they waited for other programs. `own_work` is log(head / base) of the CPU time
+    of the steps' own thread, without other threads and processes, and `cores` that of the cores
+    which the process might use; 0 if unknown.
     """
 
     low: float
@@ -48,10 +51,14 @@ class UnqueuedDifference:
     level_s: float
     queued_share: float
     foreign_share: float
+    own_work: float = 0.0
+    cores: float = 0.0
 
     def exchanged(self) -> Self:
         """Return the same with base and head exchanged."""
-        return replace(self, low=-self.high, high=-self.low)
+        return replace(
+            self, low=-self.high, high=-self.low, own_work=-self.own_work, cores=-self.cores
+        )
 
 
 def unqueued_difference(base: Run, head: Run, *, left_out: int = 0) -> UnqueuedDifference | None:
@@ -78,6 +85,8 @@ def unqueued_difference(base: Run, head: Run, *, left_out: int = 0) -> UnqueuedD
         level_s=float(np.exp(hodges_lehmann(levels).mean())),
         queued_share=queued_s / elapsed_s,
         foreign_share=foreign_s / elapsed_s,
+        own_work=_log_ratio(_own_cpu_s(base), _own_cpu_s(head)),
+        cores=_log_ratio(base.core_times.cores, head.core_times.cores),
     )
 
 
@@ -112,6 +121,19 @@ def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:
 def mean_foreign_share(differences: Sequence[UnqueuedDifference]) -> float:
     """Return the least mean share of their wall time that these steps waited for other programs."""
     return math.fsum(each.foreign_share for each in differences) / len(differences)
+
+
+def _own_cpu_s(run: Run) -> float:
+    """Return the CPU time of a typical step's own thread; 0 if unknown."""
+    cpu_s, helpers_s = run.samples.get(CPU_TIME.name, ()), run.core_times.helpers_s
+    if not cpu_s or len(cpu_s) != len(helpers_s):
+        return 0.0
+    return median(cpu - helpers for cpu, helpers in zip(cpu_s, helpers_s, strict=True))
+
+
+def _log_ratio(base: float, head: float) -> float:
+    """Return log(head / base); 0 if either is unknown."""
+    return math.log(head / base) if min(base, head) > 0 else 0.0
 
 
 def _comparable_columns(base: Run, head: Run, left_out: int) -> tuple[_Columns, _Columns] | None:

@@ -1,7 +1,7 @@
 """Decides the outcome of each test from its corrected result."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from perfledger_baselines.significance.foreign_waits import (
     remains_of_changes,
 )
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
+from perfledger_baselines.significance.less_parallel import less_parallel_heads
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import detectable_change, relative
@@ -46,6 +47,7 @@ class Decision:
     adjusted: AdjustedResult | None = None
     estimate: EffectEstimate | None = None
     is_warning: bool = False  # a worsening that Benjamini-Hochberg calls and Holm does not
+    is_less_parallel: bool = False  # beside load, which may hide that head is slower
     prior: SpreadPrior | None = None
     states: Bimodality | None = None
     queued_share: float | None = None
@@ -76,7 +78,7 @@ def decide_paired(
         for test, decision in zip(tests, decisions, strict=True)
         if test.metric.name == CPU_TIME.name
     }
-    return tuple(
+    own_decisions = (
         _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
         if remains_of is Remains.ALL
         else _without_waits(
@@ -87,6 +89,13 @@ def decide_paired(
             log_margin=rule.of(test.workload).log_margin,
         )
         for test, decision, remains_of in zip(tests, decisions, remains, strict=True)
+    )
+    less_parallel = less_parallel_heads(tests, adjusted, rule=rule)
+    return tuple(
+        _less_parallel(test, decision)
+        if _is_open(test, decision.outcome, less_parallel)
+        else decision
+        for test, decision in zip(tests, own_decisions, strict=True)
     )
 
 
@@ -106,9 +115,12 @@ def paired_outcomes(
         outcomes.append(_outcome(test.metric, result, own_rule, floor=floors[-1])[0])
     changes = [each in CHANGES for each in outcomes]
     remains = remains_of_changes(tests, adjusted, changes, floors=floors, rule=rule)
+    less_parallel = less_parallel_heads(tests, adjusted, rule=rule)
     return tuple(
-        Outcome.UNDECIDED if remains_of is Remains.UNKNOWN else outcome
-        for outcome, remains_of in zip(outcomes, remains, strict=True)
+        Outcome.UNDECIDED
+        if remains_of is Remains.UNKNOWN or _is_open(test, outcome, less_parallel)
+        else outcome
+        for test, outcome, remains_of in zip(tests, outcomes, remains, strict=True)
     )
 
 
@@ -170,6 +182,19 @@ def _without_waits(
     if waitless is not None and waitless.high.mean > waitless.low.mean + log_margin:
         decision = replace(decision, estimate=None)
     return replace(decision, outcome=Outcome.UNDECIDED, is_warning=False)
+
+
+def _is_open(test: PairedTest, outcome: Outcome, less_parallel: Collection[str]) -> bool:
+    """Return whether other load may hide that a step time is longer."""
+    is_step_time = test.metric.name == STEP_TIME.name
+    is_passing = outcome in {Outcome.UNCHANGED, Outcome.IMPROVED}
+    return is_step_time and is_passing and test.workload in less_parallel
+
+
+def _less_parallel(test: PairedTest, decision: Decision) -> Decision:
+    """Return a step time's decision that idle cores may contradict."""
+    share = test.queued_share
+    return replace(decision, outcome=Outcome.UNDECIDED, is_less_parallel=True, queued_share=share)
 
 
 def _estimate_without_waits(test: PairedTest, decision: Decision) -> EffectEstimate | None:

@@ -34,6 +34,7 @@ from perfledger_baselines.judging.work_evidence import work_doubts
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import paired_results
+from perfledger_baselines.significance.power import relative
 from perfledger_baselines.significance.spread_prior import Priors, priors_of_plan
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest, unpaired_results
 
@@ -189,20 +190,31 @@ def _gains(
 ) -> dict[str, float]:
     """Return the share of step time that each workload's head saves, judged or estimated.
 
-    A workload that became slower saves nothing, and has its own verdict.
+    A workload that became slower saves nothing, and has its own verdict. So has one that is less
+    parallel: what it saves beside load is no gain.
     """
     timed = {
         test.workload: decision
         for test, decision in zip(tests, decisions, strict=True)
         if test.metric.name == STEP_TIME.name
     }
-    slower = {name for name, each in timed.items() if each.outcome is Outcome.REGRESSED}
-    judged = {
-        name: -each.estimate.change for name, each in timed.items() if each.estimate is not None
+    slower = {
+        name
+        for name, each in timed.items()
+        if each.outcome is Outcome.REGRESSED or each.is_less_parallel
     }
+    judged = {name: gain for name, each in timed.items() if (gain := _gain(each)) is not None}
     unjudged = {test.workload for test in tests} - judged.keys()
     gains = judged | {name: _unjudged_gain(pairs[name]) for name in pairs if name in unjudged}
     return {name: gain for name, gain in gains.items() if name not in slower}
+
+
+def _gain(decision: Decision) -> float | None:
+    """Return the share of step time that head saves, as far as it is no wait; None if unknown."""
+    if decision.estimate is not None:
+        return -decision.estimate.change
+    waitless = decision.adjusted.result.unqueued if decision.adjusted is not None else None
+    return None if waitless is None else -relative(waitless.mean)
 
 
 def _unjudged_gain(pairs: Sequence[Pair]) -> float:

@@ -192,6 +192,11 @@ def _load_reason(
     after: str,
 ) -> str:
     """Return why other load leaves a change undecided, and what would settle it."""
+    if decision.is_less_parallel:
+        return (
+            f"no slower under load after {after}, but less parallel (more work in the steps' own "
+            "thread, or fewer cores): on idle cores head may be slower; a quiet machine tells"
+        )
     waited = f"steps waited {_percent(decision.queued_share or 0.0)} of it for other programs"
     if metric.kind is MetricKind.CPU_TIME:
         return (

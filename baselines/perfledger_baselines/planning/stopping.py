@@ -244,7 +244,7 @@ class GroupSequentialStopping:
         }
         for test, decision in zip(tests, decisions, strict=True):
             chance = self._chance(test, decision, most_pairs)
-            if test.step_unqueued:
+            if test.step_unqueued and not decision.is_less_parallel:
                 is_loaded = test.queued_share >= LOADED_SHARE
                 chance = max(chance, cpu_times.get(test.workload, 0.0) if is_loaded else 0.0)
             if decision.outcome is Outcome.UNDECIDED:
@@ -268,6 +268,8 @@ class GroupSequentialStopping:
         """Return the chance that a test is decided after this many pairs; 1 if it already is."""
         if decision.outcome is not Outcome.UNDECIDED:
             return 1.0
+        if decision.is_less_parallel:
+            return 0.0  # whatever its pairs show, as long as other programs use the cores
         adjusted = decision.adjusted
         if adjusted is None or not adjusted.result.is_enough:
             return 1.0  # its spread is unknown

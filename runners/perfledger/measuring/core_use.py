@@ -6,12 +6,11 @@ and processes, and the time that a thread spent in a run queue.
 """
 
 import math
-import os
 import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -20,6 +19,7 @@ from statistics import median
 
 from perfledger.measuring.helper_waits import HelperTimes, HelperWatch
 from perfledger.measuring.thread_waits import ThreadWaits
+from perfledger.measuring.turn_core import usable_cores
 from perfledger.meters import child_processes
 from perfledger.meters.child_processes import ThreadTimes
 from perfledger.records import CoreTimes
@@ -48,14 +48,6 @@ RUN_QUEUE = Path("/proc/thread-self/schedstat")
 MAX_QUEUE_READINGS = 5
 # Share of the time that may go into reading the times of threads: hundreds take milliseconds.
 READING_SHARE = 0.02
-
-Affinity = Callable[[int], Collection[int]]
-AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
-
-
-def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
-    """Return the number of cores this process may use, or of all cores if that is unknown."""
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def process_cpu_s() -> float:
@@ -262,7 +254,8 @@ class CoreWatch:
             return CoreUse()
         total = self._sum()
         used = 0.0 if math.isnan(total.cpu) else total.cpu
-        active = min(1.0, used / (total.elapsed * self._host.cores()))
+        cores = self._host.cores()
+        active = min(1.0, used / (total.elapsed * cores))
         helpers = self._helpers.blocks()
         blocks, waits_s = self._blocks, list(map(_helper_waits_s, self._blocks, helpers))
         if not turns:
@@ -291,14 +284,14 @@ class CoreWatch:
         )
         if flaw:
             # The waits of short steps are known, though not which CPU time is the harness's.
-            is_short = flaw == TOO_SHORT
-            share = median(shares)
-            times = _core_times(blocks, waits_s, timed_share=share) if is_short else CoreTimes()
+            times = CoreTimes()
+            if flaw == TOO_SHORT:
+                times = _core_times(blocks, waits_s, cores, timed_share=median(shares))
             return replace(use, left_out={flaw: len(turns) or 1}, times=times)
         return replace(
             use,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
-            times=_core_times(blocks, waits_s),
+            times=_core_times(blocks, waits_s, cores),
         )
 
     def _paused_cores(self) -> float | None:
@@ -366,6 +359,7 @@ def _sum_of(waits_s: Iterable[tuple[float, float]]) -> tuple[float, float]:
 def _core_times(
     blocks: Sequence[_Block],
     helper_waits_s: Sequence[tuple[float, float]],
+    cores: int,
     *,
     timed_share: float = 1.0,
 ) -> CoreTimes:
@@ -383,6 +377,7 @@ def _core_times(
         helpers_s=tuple(max(block.cpu - block.thread, 0.0) / block.steps for block in blocks),
         helper_waits_s=tuple(timed_share * most_s / steps for steps, most_s, _ in waits),
         unseen_waits_s=tuple(timed_share * unseen_s / steps for steps, _, unseen_s in waits),
+        cores=cores,
     )
 
 

@@ -1,4 +1,4 @@
-"""Moves a process to the core on which the other side of its pair ran last.
+"""Tells which cores a process uses, and moves it to the one where the other side ran last.
 
 Two cores of one machine may differ: another virtual machine that uses the other half of a physical
 core takes up to half of its speed. Each side would stay on the core where it first ran, and such a
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+TASKS = Path("/proc/self/task")  # Linux: a folder for each thread of this process
 THREAD_STAT = Path("/proc/thread-self/stat")  # Linux: proc_pid_stat(5)
 CORE_FIELD = 36  # "processor", counted after the command's closing bracket
 
@@ -17,6 +18,22 @@ ReadCores = Callable[[int], Collection[int]]
 KeepTo = Callable[[int, Collection[int]], None]
 READ_CORES: ReadCores | None = getattr(os, "sched_getaffinity", None)  # Linux has it
 KEEP_TO: KeepTo | None = getattr(os, "sched_setaffinity", None)
+
+
+def usable_cores(read_cores: ReadCores | None = READ_CORES, tasks: Path = TASKS) -> int:
+    """Return the number of cores that threads of this process may use, of all if unknown.
+
+    Libraries may keep each of their threads to a core of its own.
+    """
+    if read_cores is None:
+        return os.cpu_count() or 1
+    cores = set(read_cores(0))
+    with suppress(OSError):
+        threads = [int(each.name) for each in tasks.iterdir()]
+        for thread in threads:
+            with suppress(OSError):  # it has ended
+                cores.update(read_cores(thread))
+    return len(cores)
 
 
 def current_core(stat: Path = THREAD_STAT) -> int | None:

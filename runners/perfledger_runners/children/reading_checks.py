@@ -14,6 +14,7 @@ MAX_READING = 3.4e38
 MAX_STEPS = 2**53  # larger counts are not exact as floats
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 ROUNDING_S = 1e-9  # of ranks' times, which are rounded to nanoseconds
+MAX_CORES = 2**16  # of a host: Linux allows 8192
 ROUNDING = 1e-9  # of a sum of two parts, relative to the whole
 
 
@@ -43,6 +44,8 @@ def are_possible(times: CoreTimes, *, readings: int, turns: int) -> bool:
     columns = (times.elapsed_s, times.queued_s, times.helpers_s, helper_waits_s, unseen_waits_s)
     counts = (0, readings) if readings else (0, 1, turns)
     if {len(column) for column in columns} not in [{count} for count in counts]:
+        return False
+    if not 0 <= times.cores <= MAX_CORES:
         return False
     is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
     waits = zip(times.queued_s, helper_waits_s, unseen_waits_s, times.elapsed_s, strict=True)

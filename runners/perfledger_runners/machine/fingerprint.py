@@ -4,7 +4,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from perfledger.measuring.core_use import usable_cores
+from perfledger.measuring.turn_core import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.message_texts import DeviceFacts
 from perfledger_runners.children.protocol_parser import FactsMessage

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.metrics import CPU_TIME
 from perfledger.records import CoreTimes, Device, Side
 from perfledger_baselines.estimation.foreign_load import (
     mean_foreign_share,
@@ -127,6 +128,24 @@ def test_the_bounds_enclose_and_swap_with_the_sides(run_of, sample):
     exchanged = there.exchanged()
     assert (exchanged.low, exchanged.high) == (-there.high, -there.low)
     assert exchanged.foreign_share == pytest.approx(back.foreign_share)
+
+
+def test_the_work_of_the_own_thread_and_the_usable_cores_are_compared(run_of):
+    def with_cores(run, cpu_s, cores):
+        samples = {**run.samples, CPU_TIME.name: (cpu_s,) * TURNS}
+        return replace(run, samples=samples, core_times=replace(run.core_times, cores=cores))
+
+    base = with_cores(run_of(1.0, 0.5, 0.5), 1.0, 4)
+    head = with_cores(run_of(1.0, 0.0, 0.0, side=Side.HEAD), 1.0, 2)
+
+    difference = unqueued_difference(base, head)
+
+    assert difference.own_work == pytest.approx(math.log(2))
+    assert difference.cores == pytest.approx(-math.log(2))
+    swapped = difference.exchanged()
+    assert (swapped.own_work, swapped.cores) == (-difference.own_work, -difference.cores)
+    unknown = unqueued_difference(run_of(1.0), head)
+    assert (unknown.own_work, unknown.cores) == (0.0, 0.0)
 
 
 def test_the_share_of_the_wait_is_that_of_both_sides(run_of):

@@ -5,7 +5,7 @@ import pytest
 
 import perfledger_baselines
 from perfledger.metrics import CPU_TIME, METRICS, OPTIONAL_METRICS, PEAK_MEMORY, STEP_TIME
-from perfledger.records import CoreTimes
+from perfledger.records import CoreTimes, Side
 from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
@@ -300,6 +300,25 @@ def test_a_step_that_waits_for_a_core_has_the_chance_of_its_cpu_time(build, queu
         rule.add(waiting(base), waiting(head))
 
     assert rule.futile({"m:f": 20}) == futile
+
+
+def test_a_head_that_is_less_parallel_beside_load_has_no_chance(build):
+    """Base's second thread waits for a core; its work is done by head's only thread."""
+
+    def with_times(run):
+        elapsed_s, is_base = run.samples[STEP_TIME.name], run.side is Side.BASE
+        halves = tuple(each / 2 for each in elapsed_s)
+        waits = halves if is_base else tuple(0.0 for _ in elapsed_s)
+        return replace(
+            run, core_times=CoreTimes(elapsed_s=elapsed_s, queued_s=waits, helpers_s=waits)
+        )
+
+    rule = started("m:f", metrics=(STEP_TIME, CPU_TIME), looks=(4, 6, 8, 20), margin=0.05)
+    for base, head in build.pairs("m:f", step_time_p50=EQUAL[:5], cpu_time=EQUAL[:5]):
+        rule.add(with_times(base), with_times(head))
+
+    assert rule.unfinished() == {"m:f"}
+    assert rule.futile({"m:f": 20}) == {"m:f"}
 
 
 def test_too_few_pairs_for_a_test_are_futile_unless_there_is_a_history(build):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,7 @@ OLDER_TIMES = CoreTimes(elapsed_s=(1.0,), queued_s=(0.5,), helpers_s=(2.0,))
     [
         (core_times(), 1),
         (core_times(queued=1.0), 1),
+        (replace(core_times(), cores=2), 1),
         (core_times(helper_waits=0.5), 1),
         (core_times(helper_waits=0.5, unseen=0.5), 1),
         (OLDER_TIMES, 1),
@@ -91,6 +93,8 @@ def test_steps_that_are_too_short_for_cpu_time_have_core_times_of_their_turns(tu
         pytest.param(core_times(helper_waits=0.6), 1, id="both waits longer than the step"),
         pytest.param(core_times(helper_waits=0.5, unseen=0.6), 1, id="more unseen than in all"),
         pytest.param(core_times(helpers=-1.0), 1, id="negative"),
+        pytest.param(replace(core_times(), cores=-1), 1, id="fewer than no cores"),
+        pytest.param(replace(core_times(), cores=10**9), 1, id="more cores than any host has"),
         pytest.param(core_times(elapsed=math.nan), 1, id="not a number"),
         pytest.param(core_times(elapsed=2 * MAX_READING), 1, id="too large"),
     ],

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from perfledger.measuring.turn_core import current_core, move_to_core
+from perfledger.measuring.turn_core import current_core, move_to_core, usable_cores
 
 # Of a thread on core 5, named "a) 7": proc_pid_stat(5).
 STAT = f"12 (a) 7) R {' '.join(['1'] * 35)} 5 0 0 0"
@@ -28,6 +28,31 @@ def moves_to(core, stat, *, usable=frozenset({2, 5, 6})):
         stat=stat,
     )
     return moves
+
+
+def test_the_usable_cores_are_those_of_all_threads(tmp_path):
+    """A library kept this thread to core 3, and another one to core 5; a third one has ended."""
+    for name in ("12", "13", "14"):
+        (tmp_path / name).mkdir()
+    cores = {0: {3}, 12: {3}, 13: {5}}
+
+    assert usable_cores(cores.__getitem__, tmp_path / "missing") == 1
+
+    def read_cores(thread):
+        if thread not in cores:
+            raise ProcessLookupError
+        return cores[thread]
+
+    assert usable_cores(read_cores, tmp_path) == 2
+
+
+def test_without_a_set_of_cores_all_are_usable():
+    assert usable_cores(None) == os.cpu_count()
+
+
+@requires_affinity
+def test_this_process_may_use_what_the_kernel_says():
+    assert usable_cores() == len(os.sched_getaffinity(0))
 
 
 def test_the_core_is_read_behind_a_command_with_brackets(stat):

@@ -23,7 +23,6 @@ from perfledger.measuring.core_use import (
     clock_step_s,
     process_cpu_s,
     queued_s,
-    usable_cores,
 )
 from perfledger.measuring.step_samples import measure
 from perfledger.meters.clock import HostClock
@@ -249,14 +248,6 @@ def test_a_clock_that_stands_still_has_the_longest_step():
     walls = count()
 
     assert clock_step_s(lambda: 7.0, lambda: next(walls) * 0.001) == MAX_CLOCK_STEP_S
-
-
-@pytest.mark.parametrize(
-    ("affinity", "expected"),
-    [(lambda _: {0, 3}, 2), (None, os.cpu_count())],
-)
-def test_the_usable_cores_are_those_that_the_process_may_run_on(affinity, expected):
-    assert usable_cores(affinity) == expected
 
 
 def until(condition):
