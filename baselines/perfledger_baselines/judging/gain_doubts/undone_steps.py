@@ -1,5 +1,6 @@
 """Finds heads that skip steps, or whose later steps do less."""
 
+import math
 from collections.abc import Sequence
 from statistics import fmean, median, median_high
 
@@ -55,8 +56,11 @@ def undone_doubt(pairs: Pairs) -> str:
     if reason := _later_doubt(pairs):
         return reason
     skipped_shares = [
-        _skipped_share(step_times(base), step_times(base), step_times(head))
+        _skipped_share(
+            _part_without_waits(base) * median(step_times(base)), step_times(base), step_times(head)
+        )
         for base, head in run_pairs
+        if step_times(base)
     ] or [0.0]
     steps = sum(len(step_times(head)) for _, head in run_pairs)
     if median_high(skipped_shares) * steps < MIN_SKIPPED_STEPS:
@@ -130,19 +134,29 @@ def _skipped_in_warmups(run_pairs: Sequence[tuple[Run, Run]]) -> float:
         for side in (0, 1)
     )
     typical = [time for base, _ in averaging for time in step_times(base)]
-    return _skipped_share(typical, before, after) if len(after) >= MIN_LATE_WARMUPS else 0.0
+    if not typical or len(after) < MIN_LATE_WARMUPS:
+        return 0.0
+    part = median(_part_without_waits(base) for base, _ in averaging)
+    return _skipped_share(part * median(typical), before, after)
 
 
-def _skipped_share(
-    typical: Sequence[float], before: Sequence[float], after: Sequence[float]
-) -> float:
+def _part_without_waits(run: Run) -> float:
+    """Return the part of its steps' time in which they did not wait for a core; 1 if unknown.
+
+    Beside other programs typical steps wait. One that does not is no sign of less work.
+    """
+    elapsed_s = math.fsum(run.core_times.elapsed_s)
+    return 1 - math.fsum(run.core_times.queued_s) / elapsed_s if elapsed_s > 0 else 1.0
+
+
+def _skipped_share(typical_s: float, before: Sequence[float], after: Sequence[float]) -> float:
     """Return the share of head's steps that do next to nothing, unlike others and base's.
 
-    `typical` are base's measured steps, `before` and `after` the compared ones of both sides.
+    `typical_s` is the time of base's typical step, `before` and `after` the compared steps of both
+    sides.
     """
-    if not typical or not before or not after:
+    if not before or not after:
         return 0.0
-    typical_s = median(typical)
     base_share, head_share = (
         fmean(time < SHORT_STEP * typical_s for time in times) for times in (before, after)
     )
