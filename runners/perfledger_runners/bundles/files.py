@@ -12,9 +12,8 @@ import msgspec
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
 from perfledger_profiles.parsing.gzip_input import GZIP_MAGIC, GZIP_WINDOW
-from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_runners.bundles.validation import check_bundle
-from perfledger_runners.bundles.value_checks import BundleError, check_values
+from perfledger_runners.bundles.value_checks import BundleError, CheckedObjects, check_values
 
 # Three million samples in full; 200 metrics with 20 samples each are 0.1 % of it.
 MAX_PLAIN_BYTES = 64 * 2**20
@@ -29,6 +28,7 @@ CHUNK_BYTES = 2**20
 
 # Created here, since msgspec crashes if several threads are the first to decode a type.
 BUNDLE_DECODER = msgspec.json.Decoder(Bundle)
+OLD_CLASS_NAME = b'"device_class"'  # of the spreads of older bundles
 
 Document = dict[str, Any]
 # Upgrades to the next version: a reader of version 3 runs 1 → 2 → 3 on a document of version 1.
@@ -44,12 +44,23 @@ def read_bundle(data: bytes) -> Bundle:
 
 
 def decode_bundle(document: bytes) -> Bundle:
-    """Return the bundle in a file's JSON as unpacked by `unpack`; see `read_bundle`."""
-    values = upgrade(parse(document), upgrades=UPGRADES, current=BUNDLE_VERSION)
-    _rename_classes(values)
+    """Return the bundle in a file's JSON as unpacked by `unpack`; see `read_bundle`.
+
+    The JSON is read twice: once to check it, which keeps nothing, and once into the bundle. A tree
+    of all its values, three times as large as the bundle, is made only for older documents.
+    """
+    header = check_document(document)
     try:
-        bundle = msgspec.convert(values, BUNDLE_DECODER.type, strict=True)
-    except msgspec.ValidationError as error:
+        if header.get("version") == BUNDLE_VERSION and OLD_CLASS_NAME not in document:
+            _check_header(header, current=BUNDLE_VERSION)
+            bundle = BUNDLE_DECODER.decode(document)
+        else:
+            values = upgrade(
+                json.loads(document.decode()), upgrades=UPGRADES, current=BUNDLE_VERSION
+            )
+            _rename_classes(values)
+            bundle = msgspec.convert(values, BUNDLE_DECODER.type, strict=True)
+    except msgspec.DecodeError as error:
         msg = f"the bundle is not as described in docs/reference/bundle.md: {error}"
         raise BundleError(msg) from error
     check_bundle(bundle)
@@ -114,32 +125,42 @@ def unpack(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def parse(data: bytes) -> Document:
-    """Return the JSON object in `data`; reject duplicate keys, NaN and deep nesting."""
+def check_document(data: bytes) -> Document:
+    """Return the outermost fields of the JSON object in `data`; those that are checked may be None.
+
+    Rejects duplicate keys, NaN, deep nesting, and the values that `check_values` rejects.
+    """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
         msg = f"the bundle has more than {MAX_VALUES} values"
         raise BundleError(msg)
+    objects = CheckedObjects()
     try:
         document = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=object_of_unique_keys,
-            parse_constant=_refuse_constant,
+            data.decode("utf-8"), object_pairs_hook=objects.add, parse_constant=_refuse_constant
         )
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         msg = f"the bundle is not valid JSON: {reason}"
         raise BundleError(msg) from error
-    if not isinstance(document, dict):
+    if document is not objects.last_result or objects.last_fields is None:
         msg = "the bundle is not a JSON object"
         raise BundleError(msg)
-    check_values(cast("Document", document))
-    return cast("Document", document)
+    check_values(objects.last_fields)
+    return objects.last_fields
 
 
 def upgrade(
     document: Document, *, upgrades: Mapping[int, Callable[[Document], Document]], current: int
 ) -> Document:
     """Return the document upgraded to version `current`; raise BundleError for a newer one."""
+    version = _check_header(document, current=current)
+    for old in range(version, current):
+        document = upgrades[old](document) | {"version": old + 1}
+    return document
+
+
+def _check_header(document: Document, *, current: int) -> int:
+    """Return the version of a document that this reader knows; raise BundleError for others."""
     if document.get("format") != BUNDLE_FORMAT:
         msg = f"this is not a bundle: its format is not {BUNDLE_FORMAT!r}"
         raise BundleError(msg)
@@ -153,9 +174,7 @@ def upgrade(
             "update perfledger"
         )
         raise BundleError(msg)
-    for old in range(version, current):
-        document = upgrades[old](document) | {"version": old + 1}
-    return document
+    return version
 
 
 def _refuse_constant(constant: str) -> float:

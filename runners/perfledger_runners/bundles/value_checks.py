@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
+from perfledger_profiles.parsing.unique_keys import object_of_unique_keys
 from perfledger_runners.safe_text import MAX_DETAIL
 
 # Ids, names, units, refs and versions, which are cells of tables.
@@ -46,6 +47,37 @@ def require(is_fine: object, complaint: str) -> None:
     """Raise BundleError with the complaint unless the condition holds."""
     if not is_fine:
         raise BundleError(complaint)
+
+
+class CheckedObjects:
+    """The objects of a JSON document, inner ones first, of which only doubtful ones are kept.
+
+    In place of an object or list whose values are valid in every field, its parent gets None, so
+    that a document of any size takes little memory. `check_values` decides on the rest.
+    """
+
+    def __init__(self) -> None:
+        self.last_fields: dict[str, object] | None = None  # at the end those of the outermost
+        self.last_result: dict[str, object] | None = None
+        self._checked_keys: set[str] = set()
+
+    def add(self, pairs: list[tuple[str, Any]]) -> dict[str, object] | None:
+        """Check an object, as an `object_pairs_hook`; raise ValueError for a duplicate key."""
+        fields: dict[str, object] = object_of_unique_keys(pairs)
+        new_keys = fields.keys() - self._checked_keys
+        is_plain = all(map(_is_plain, new_keys))
+        if is_plain:
+            self._checked_keys.update(new_keys)
+        for name, value in pairs:
+            if not value or _is_plain(value):
+                continue
+            if isinstance(value, list) and _is_checked_list(cast("list[object]", value)):
+                fields[name] = None
+            else:
+                is_plain = False
+        self.last_fields = fields
+        self.last_result = None if is_plain else fields
+        return self.last_result
 
 
 def check_values(document: _Composite) -> None:
@@ -132,6 +164,11 @@ def _is_plain_list(items: list[object], longest: int) -> bool:
         joined = "".join(texts)
         return max(map(len, texts)) <= longest and joined.isascii() and "\x00" not in joined
     return False
+
+
+def _is_checked_list(items: list[object]) -> bool:
+    """Return whether a list has only checked objects, or values that are valid in every field."""
+    return not any(items) or _is_plain_list(items, MAX_WORD)
 
 
 def _is_small(value: int) -> bool:

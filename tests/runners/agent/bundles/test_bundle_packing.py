@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from perfledger_runners.bundles.files import parse, unpack
+from perfledger_runners.bundles.files import check_document, unpack
 from perfledger_runners.bundles.value_checks import BundleError
 
 
@@ -14,7 +14,7 @@ def test_what_is_not_packed_is_left_alone():
 
 def test_more_values_than_a_bundle_has_are_refused_before_they_are_read():
     with pytest.raises(BundleError, match="more than 4000000 values"):
-        parse(b"[" * 4_000_001)
+        check_document(b"[" * 4_000_001)
 
 
 def test_more_bytes_than_a_bundle_has_are_refused():

@@ -5,12 +5,14 @@ import importlib
 import json
 import time
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perfledger_runners.bundles.files import read_bundle
 from perfledger_runners.bundles.value_checks import BundleError
+from tests.runners.agent.bundles.test_files import BUNDLE
 
 FACTOR = 8
 # Twice as much as of a linear reader is noise; a quadratic one takes FACTOR times as much.
@@ -91,6 +93,21 @@ def test_memory_grows_with_the_bytes_and_not_with_their_depth(shape):
         tracemalloc.stop()
 
     assert peak <= 100 * (len(data) if shape is not packed_texts else len(texts(4000)))
+
+
+def test_reading_a_large_bundle_takes_little_more_memory_than_the_bundle():
+    runs = tuple(replace(run, pair=pair) for pair in range(500) for run in BUNDLE.runs)
+    data = replace(BUNDLE, runs=runs).to_json().encode()
+    read_bundle(data)  # what is imported and cached at first does not count
+    tracemalloc.start()
+    try:
+        bundle = read_bundle(data)
+        kept_bytes, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(bundle.runs) == 500 * len(BUNDLE.runs)
+    assert peak_bytes <= kept_bytes + 1.5 * len(data)
 
 
 @pytest.fixture
