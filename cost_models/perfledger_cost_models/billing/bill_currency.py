@@ -27,6 +27,11 @@ class BillRates:
         days = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
         return f"{self.currency} at {usd} USD of {days}, {self.source}"
 
+    @property
+    def sentence(self) -> str:
+        """Return at which rates of which days and source costs were converted."""
+        return f"Each cost is converted at the rate of its own day: {self}"
+
 
 def rates_of(currency: str, rates: Collection[DatedRate], *, source: str) -> BillRates:
     """Return the range of the rates of a bill in a currency, at least one."""

@@ -350,7 +350,10 @@ def _rate_of(row: BillRow, table: ExchangeRateTable | None) -> DatedRate:
     """Return the rate of a charge's first day; raise BillError without one."""
     is_in = f"the bill, line {row.line}, is in {row.cells['BillingCurrency'][:20]!r}"
     if table is None:
-        msg = f"{is_in}: convert it to USD with a dated rate"
+        msg = (
+            f"{is_in}: give the ECB's table with --exchange-rates; convert a usage file to USD "
+            "with a dated rate"
+        )
         raise BillError(msg)
     day = row.moment("ChargePeriodStart").astimezone(UTC).date()
     try:

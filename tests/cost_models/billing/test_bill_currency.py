@@ -63,7 +63,7 @@ def test_rows_in_usd_beside_others_stay_as_they_are():
 @pytest.mark.parametrize(
     ("row", "table", "problem"),
     [
-        ({}, "", "line 2, is in 'EUR': convert it to USD with a dated rate"),
+        ({}, "", "line 2, is in 'EUR': give the ECB's table with --exchange-rates"),
         ({"BillingCurrency": "SEK"}, TABLE, "line 2, is in 'SEK': ecb.csv has no 'SEK'"),
         (
             {"ChargePeriodStart": "2026-09-01T00:00:00Z"},

@@ -49,6 +49,7 @@ class PaymentFlags:
     def paid(self, prices: PriceFlags) -> "PaidCosts":
         """Return the payment, with the prices to compare a bill with; raises UsageError."""
         from perfledger_service.usecases.fleet.allocate import PaidCosts
+        from perfledger_service.usecases.inputs.price_books import exchange_rates_of
 
         return PaidCosts(
             bill=self.bill,
@@ -57,6 +58,7 @@ class PaymentFlags:
             devices=self.devices,
             overhead=usd(self.overhead_usd, "--overhead-usd"),
             sheet=prices.sheet_before_tax,
+            exchange_rates=exchange_rates_of(prices.settings),
         )
 
 
@@ -113,7 +115,8 @@ def allocate(
 
     Rows sum to the bill to the cent. Use without a known owner gets a separate row. --format svg
     draws a heat map of hours by team and week. A bill's prices are compared with the agreed ones
-    of --overrides and --contract.
+    of --overrides and --contract. Costs in another currency are converted by --exchange-rates, at
+    the rate of each charge's day.
     """
     from perfledger_service.rendering.fleet.allocate import allocation_document
     from perfledger_service.rendering.fleet.allocation_focus import allocation_focus

@@ -30,6 +30,7 @@ from perfledger_cost_models.billing.showback import (
     bill_days,
     bill_to_allocate,
 )
+from perfledger_cost_models.prices.exchange_rates import ExchangeRateTable
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_service.errors import UsageError
@@ -52,6 +53,7 @@ class PaidCosts:
     devices: int | None
     overhead: Decimal
     sheet: PriceSheet  # the list with own prices and discounts, before taxes
+    exchange_rates: ExchangeRateTable | None = None  # of a bill in another currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ def allocate_cost(
             if paid.amount is not None or paid.devices is not None or days is not None:
                 msg = "a bill has its own amount, devices and period: leave those options out"
                 raise UsageError(msg)
-            bill = read_bill(paid.bill, team_tag=paid.team_tag)
+            bill = read_bill(paid.bill, team_tag=paid.team_tag, exchange_rates=paid.exchange_rates)
             costs = bill_to_allocate(bill, overhead_usd=paid.overhead)
             allocation = (
                 allocation_by_bill(bill, quotas=quotas, overhead_usd=paid.overhead)
@@ -93,7 +95,8 @@ def allocate_cost(
 
 
 def _price_notes(paid: PaidCosts, bill: Bill) -> Iterator[str]:
-    """Yield what contradicts the list, and how paid prices compare with agreed ones."""
+    """Yield how costs were converted, what contradicts the list, and how agreed prices compare."""
+    yield from (rates.sentence for rates in bill.rates)
     name = "" if paid.bill is None else paid.bill.name
     yield from implausible_hours(bill, packaged_sheet(), name=name, own_prices=paid.sheet)
     yield from agreed_price_notes(compared_prices(bill, paid.sheet, name=name))

@@ -63,7 +63,11 @@ from perfledger_service.usecases.inputs.files import (
     sha256_of,
 )
 from perfledger_service.usecases.inputs.imports import newest_log, stored_files
-from perfledger_service.usecases.inputs.price_books import read_price_books, text_of_file
+from perfledger_service.usecases.inputs.price_books import (
+    exchange_rates_of,
+    read_price_books,
+    text_of_file,
+)
 from perfledger_service.usecases.plan.simulate import (
     DEFAULT_SETTINGS,
     ClusterNodes,
@@ -125,10 +129,8 @@ def review(request: ReviewRequest) -> Review:
         with errors_about(request.plan):
             plan_text = read_text(request.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
             plan = read_plan(plan_text, request.plan.name)
-        books, prices_source = (
-            read_price_books(request.prices, today=request.today),
-            _prices_source(request.prices),
-        )
+        books = read_price_books(request.prices, today=request.today)
+        prices_source = _prices_source(request.prices)
         targets = projection_targets(plan, sheet=books.sheet, today=request.today)
         records, records_source = _records(request, targets)
         bill, bill_source = _bill(request, books.sheet)
@@ -217,7 +219,8 @@ def _bill(
 ) -> tuple[Bill | None, tuple[ReviewSource, ...]]:
     if request.bill is None:
         return None, ()
-    bill = read_bill(request.bill, team_tag=request.team_tag)
+    rates = exchange_rates_of(request.prices)
+    bill = read_bill(request.bill, team_tag=request.team_tag, exchange_rates=rates)
     if contradictions := "; ".join(
         implausible_hours(bill, packaged_sheet(), name=request.bill.name, own_prices=sheet)
     ):
@@ -233,9 +236,8 @@ def _bill(
             f"{request.quarter.name}: export that quarter"
         )
         raise UsageError(msg)
-    what = f"bill, {bill.rows:,} rows"
     source = ReviewSource(
-        name=what,
+        name="; ".join((f"bill, {bill.rows:,} rows", *map(str, bill.rates))),
         origin=request.bill.name,
         as_of=f"{start} to {end}",
         sha256=sha256_of(request.bill),

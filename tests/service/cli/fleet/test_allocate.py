@@ -2,6 +2,7 @@
 
 import csv
 import json
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -200,6 +201,21 @@ def test_prices_that_were_agreed_are_held_against_the_bills(run, tmp_path):
     assert "agreed" not in " ".join(run(*_bill()).split())
     with pytest.raises(UsageError, match="--contract: a bill's prices are compared with these"):
         run("usage.csv", "--amount-usd", "1", "--devices", "1", "--contract", contract)
+
+
+def test_a_bill_in_euros_is_converted_and_says_at_which_rates(run, tmp_path):
+    """The example's bill in USD, with all costs called EUR: each is 1.25 times as much."""
+    bill, table = tmp_path / "bill.csv", tmp_path / "ecb.csv"
+    bill.write_text((EXAMPLE / "bill.csv").read_text().replace("USD", "EUR"))
+    days = [date(2026, 7, 1) + timedelta(days=day) for day in range(92)]
+    table.write_text("".join(["Date,USD,DKK\n", *(f"{day},1.25,7.46\n" for day in days)]))
+
+    document = json.loads(run("--bill", bill, "--exchange-rates", table, "--format", "json"))
+
+    assert Decimal(document["effective_usd"]) == Decimal("1.25") * Decimal("689479.28")
+    assert any("EUR at 1.25 USD" in note and "ecb.csv" in note for note in document["notes"])
+    with pytest.raises(UsageError, match="is in 'EUR': give the ECB's table"):
+        run("--bill", bill)
 
 
 def test_two_overlapping_bills_count_once(run, tmp_path):

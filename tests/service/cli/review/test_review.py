@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import subprocess
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
@@ -87,7 +88,7 @@ def test_the_document_is_one_file_that_loads_nothing(written):
     text = written["review.html"].replace("http://www.w3.org/2000/svg", "")
 
     assert not re.search(r"<script|<link|src=|url\(|@import", text)
-    assert not re.search(r"href=\"(?!#)", text)
+    assert not re.search(r"href=\"(?!#|https://)", text)
     anchors = set(re.findall(r"id=\"([^\"]+)\"", text))
     assert set(re.findall(r"href=\"#([^\"]+)\"", text)) <= anchors
 
@@ -244,7 +245,7 @@ def test_a_bill_whose_hours_are_in_another_unit_decides_nothing(run, plan, tmp_p
 def test_exchange_rates_and_a_private_price_are_inputs_of_the_review(run, plan, tmp_path):
     """The bill's 12 USD an hour are a fifth of the list: the agreed price explains them."""
     header = packaged_text().splitlines()[0]
-    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,30,3.75,2026-11-20,2026-11-20,high,q,"
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,30,3.75,2026-11-20,2026-11-20,high,q,,"
     own, rates, bill = (tmp_path / name for name in ("own.csv", "rates.csv", "bill.csv"))
     own.write_text(f"{header},currency\n{row},EUR\n")
     rates.write_text("Date,USD\n2026-11-20,1.2\n")
@@ -265,6 +266,26 @@ def test_exchange_rates_and_a_private_price_are_inputs_of_the_review(run, plan, 
     (source,) = (each for each in sources if each["name"] == "exchange rates")
     assert source["origin"] == "rates.csv"
     assert source["sha256"] == sha256(rates.read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+def test_a_bill_in_euros_is_converted_and_its_rates_are_among_the_sources(run, tmp_path):
+    bill, table = tmp_path / "bill.csv", tmp_path / "ecb.csv"
+    bill.write_text((EXAMPLE / "bill.csv").read_text().replace("USD", "EUR"))
+    days = [date(2026, 7, 1) + timedelta(days=day) for day in range(92)]
+    table.write_text("".join(["Date,USD,DKK\n", *(f"{day},1.02,7.46\n" for day in days)]))
+
+    words = ("--plan", EXAMPLE / "plan.toml", "--bill", bill, "--format", "json")
+    run(*words, "--exchange-rates", table)
+
+    document = json.loads((tmp_path / "out" / "review.json").read_text())
+    names = [each["name"] for each in document["sources"]]
+    assert "exchange rates" in names
+    assert any("EUR at 1.02 USD" in name and "ecb.csv" in name for name in names)
+    dollars = Decimal(document["allocation"]["effective_usd"])
+    assert dollars == (Decimal("1.02") * Decimal("689479.28")).quantize(Decimal("0.01"))
+    with pytest.raises(UsageError, match="is in 'EUR': give the ECB's table"):
+        run(*words)
 
 
 def test_a_bill_of_another_quarter_is_refused(run, plan):
