@@ -1,7 +1,7 @@
 """Compares what an hour cost by a bill with the agreed price, else with the price list."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -112,6 +112,34 @@ def price_key(hour: Price | BilledUsage) -> PriceKey:
     """Return what hours have in common that are paid at one price."""
     model = hour.model if isinstance(hour, BilledUsage) else hour.pricing_model
     return hour.provider, hour.sku, hour.region, model
+
+
+def model_name(key: PriceKey, unsure: Collection[PriceKey]) -> str:
+    """Return the pricing model of hours, with a question mark if they may be a capacity block's.
+
+    `unsure` are the keys of `unsure_models`.
+    """
+    return f"{key[-1]}?" if key in unsure else str(key[-1])
+
+
+def unsure_models(comparisons: Iterable[PaidPrice]) -> frozenset[PriceKey]:
+    """Return the hours that a bill calls on demand and that may be a capacity block's."""
+    return frozenset(price_key(each.paid) for each in comparisons if each.may_be_block)
+
+
+def unsure_sentences(comparisons: Iterable[PaidPrice]) -> Iterator[str]:
+    """Yield what would settle whether hours are on demand, for each price in doubt."""
+    for each in comparisons:
+        if each.may_be_block:
+            at = price_range(each)
+            listed = f", and not the {at} USD of an hour on demand" if at else ""
+            yield (
+                f"{each.paid.sku} at {decimals(each.paid.usd_per_hour, 2)} USD an hour{listed}: "
+                "whether these hours are on demand, at a discount, or a capacity block's is "
+                "unknown, because the bill says only that they are neither spot nor under a "
+                "commitment. Export x_Operation (FOCUS) or line_item_operation (CUR 2.0), which "
+                "is RunInstances:CB for a block."
+            )
 
 
 def _comparison_of(paid: Price, listed: Sequence[Price]) -> PaidPrice:

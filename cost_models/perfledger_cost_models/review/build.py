@@ -6,6 +6,7 @@ from datetime import date
 
 import msgspec
 
+from perfledger_cost_models.billing.bill_against_list import PaidPrice, compared_prices
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.billing.showback import LabelledUsage
 from perfledger_cost_models.change_price.device_transfer import DeviceTransfers
@@ -170,7 +171,14 @@ def build_review(facts: ReviewInputs) -> Review:
         stale=stale,
         unknown_prices=_unknown_prices(model, facts.sheet),
         demand=demand,
-        supply=supply_of(model, holdings, facts.bill, facts.waits, facts.policies),
+        supply=supply_of(
+            model,
+            holdings,
+            facts.bill,
+            paid=_paid_prices(facts),
+            waits=facts.waits,
+            policies=facts.policies,
+        ),
         shares=shares.statements,
         performance=performance_of(
             facts.records, decision, ratios, model, check=facts.projection_check
@@ -206,6 +214,12 @@ def _shares(facts: ReviewInputs, holdings: Sequence[SupplyYears]) -> HourShares:
         facts.bill, holdings, accelerator=demand.accelerator, bill_name=facts.bill_name
     )
     return reconcile((*planned_shares(demand), *measured, *supplied, *facts.activity))
+
+
+def _paid_prices(facts: ReviewInputs) -> tuple[PaidPrice, ...]:
+    if facts.bill is None:
+        return ()
+    return compared_prices(facts.bill, facts.sheet, name=facts.bill_name)
 
 
 def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears, ...]:

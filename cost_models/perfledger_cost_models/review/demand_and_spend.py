@@ -1,6 +1,6 @@
 """Computes needed hours, hours by team and workload, and the allocation of the bill."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -8,6 +8,7 @@ from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.registration.workload_pattern import is_match
 from perfledger.rounding import exact, integer
 from perfledger.time_units import DAYS_PER_YEAR, SECONDS_PER_DAY
+from perfledger_cost_models.billing.bill_against_list import PriceKey, model_name, price_key
 from perfledger_cost_models.billing.cost_allocation import CostOwner
 from perfledger_cost_models.billing.focus import Bill, device_hours
 from perfledger_cost_models.billing.showback import (
@@ -178,12 +179,18 @@ def billed_usd(bill: Bill, accelerator: str) -> Decimal:
     return sum(costs, Decimal(0))
 
 
-def hours_by_mode(bill: Bill) -> tuple[tuple[str, Decimal, Decimal], ...]:
-    """Return the bill's rows of (accelerator and mode, accelerator-hours, effective USD)."""
+def hours_by_mode(
+    bill: Bill, unsure: Collection[PriceKey] = ()
+) -> tuple[tuple[str, Decimal, Decimal], ...]:
+    """Return the bill's rows of (accelerator and mode, accelerator-hours, effective USD).
+
+    Hours of `unsure_models` have a mode with a question mark, and a row of their own.
+    """
     totals: dict[str, tuple[Decimal, Decimal]] = {}
     for one in bill.usage:
         holds = known_instances(one.provider)[one.sku]
-        name = f"{holds.accelerator}, {one.model.replace('_', ' ')}"
+        mode = model_name(price_key(one), unsure).replace("_", " ")
+        name = f"{holds.accelerator}, {mode}"
         hours, usd = totals.get(name, (Decimal(0), Decimal(0)))
         totals[name] = (hours + one.instance_hours * holds.count, usd + one.effective_usd)
     return tuple((name, *totals[name]) for name in sorted(totals))

@@ -199,6 +199,7 @@ class SupplySection:
     by_mode: (
         tuple[tuple[str, Decimal, Decimal], ...] | UnknownFigure
     )  # mode, hours, USD in the bill
+    mode_doubts: tuple[str, ...]  # a sentence for each price whose mode has a question mark
     unused_usd: Decimal | UnknownFigure  # unused commitments
     waits: RecordedWaits | UnknownFigure
     policies: PolicyComparison | UnknownFigure  # other policies on the quarter's jobs

@@ -3,6 +3,11 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger_cost_models.billing.bill_against_list import (
+    PaidPrice,
+    unsure_models,
+    unsure_sentences,
+)
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import (
@@ -47,10 +52,15 @@ def supply_of(
     model: CostModel,
     holdings: tuple[SupplyYears, ...],
     bill: Bill | None,
-    waits: RecordedWaits | None = None,
-    policies: PolicyComparison | None = None,
+    *,
+    paid: Sequence[PaidPrice],
+    waits: RecordedWaits | None,
+    policies: PolicyComparison | None,
 ) -> SupplySection:
-    """Return the supply, the need that it carries, and its use according to the bill."""
+    """Return the supply, the need that it carries, and its use according to the bill.
+
+    `paid` are the prices of the bill (`compared_prices`), which say where a mode is in doubt.
+    """
     likely = evaluate_at_modes(model)
     years = PLAN_YEARS
     hours = {year: to_decimal(likely[f"hours_{year}"][0]) for year in years}
@@ -61,7 +71,8 @@ def supply_of(
         coverage=tuple(
             (year, hours[year], hours[year] - needed[year], needed[year]) for year in years
         ),
-        by_mode=no_bill if bill is None else hours_by_mode(bill),
+        by_mode=no_bill if bill is None else hours_by_mode(bill, unsure_models(paid)),
+        mode_doubts=tuple(unsure_sentences(paid)),
         unused_usd=no_bill if bill is None else bill.unused_usd,
         waits=waits
         or UnknownFigure(

@@ -6,6 +6,11 @@ from typing import Any
 import pytest
 
 from perfledger.bundle import FleetUse
+from perfledger_cost_models.billing.bill_against_list import (
+    compared_prices,
+    unsure_models,
+    unsure_sentences,
+)
 from perfledger_cost_models.billing.showback import CostAllocation
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.procurement.plan import PlanTeam, ProcurementPlanError, read_plan
@@ -168,6 +173,22 @@ def test_hours_are_shown_by_team_and_by_mode(make_bill, a_bill_row):
         ("H100-80GB, on demand", Decimal(120), Decimal("825.60")),
         ("H100-80GB, savings plan", Decimal(40), Decimal(100)),
     )
+
+
+def test_hours_that_may_be_a_capacity_blocks_are_a_row_with_a_question_mark(make_bill):
+    """As `prices bill` says of the same bill, by the same functions."""
+    bill = make_bill(("a", "10", "550.40"), ("b", "5", "200"))
+    certain = make_bill(("a", "10", "550.40"))
+    comparisons = compared_prices(bill, packaged_sheet(), name="bill.csv")
+
+    ((name, hours, usd),) = hours_by_mode(bill, unsure_models(comparisons))
+    assert (name, hours, usd) == ("H100-80GB, on demand?", Decimal(120), Decimal("750.40"))
+    (sentence,) = unsure_sentences(comparisons)
+    assert sentence.startswith("p5.48xlarge at 50.03 USD an hour, and not the 55.04 USD")
+    assert "RunInstances:CB" in sentence
+    at_list = compared_prices(certain, packaged_sheet(), name="bill.csv")
+    assert not unsure_models(at_list)
+    assert not list(unsure_sentences(at_list))
 
 
 def test_without_a_bill_what_it_would_say_is_not_known():

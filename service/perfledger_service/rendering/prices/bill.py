@@ -10,10 +10,12 @@ from perfledger_cost_models.billing.bill_against_list import (
     MAX_AGREED_DIFFERENCE,
     PaidPrice,
     PriceKey,
+    model_name,
     price_key,
     price_range,
+    unsure_models,
+    unsure_sentences,
 )
-from perfledger_cost_models.billing.bill_currency import BillRates
 from perfledger_cost_models.billing.cost_allocation import in_cents
 from perfledger_cost_models.billing.focus import Bill, BilledUsage
 from perfledger_cost_models.prices.price_sheet import PricingModel
@@ -35,28 +37,29 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import cents
 
 _UNCOUNTED = ("unlisted", "unknown_providers", "unread_units")
+_MAX_SENTENCE = 600  # characters of one on rates, or on hours whose pricing model is in doubt
 _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 
 def bill_document(bill: Bill, *, comparisons: Sequence[PaidPrice] = ()) -> Document:
     """Return the use by team, the paid prices beside others, and the other costs of the bill."""
-    unsure = {price_key(each.paid) for each in comparisons if each.may_be_block}
+    unsure = unsure_models(comparisons)
     return Document(
         name="perfledger-bill",
         facts=attributes(bill, "start", "end", "rows", *_AMOUNTS, *_UNCOUNTED)
         | {"exchange_rates": [asdict(rates) for rates in bill.rates]},
         blocks=(
             table(_columns(unsure), bill.usage, key="usage"),
-            table(_price_columns(), comparisons, key="prices", in_csv=False),
+            table(_price_columns(unsure), comparisons, key="prices", in_csv=False),
             *sentences(_sentences(bill)),
-            *sentences(_unsure_sentence(each) for each in comparisons if each.may_be_block),
+            *sentences(clean(each, limit=_MAX_SENTENCE) for each in unsure_sentences(comparisons)),
         ),
     )
 
 
-def _price_columns() -> tuple[Column[PaidPrice], ...]:
+def _price_columns(unsure: Collection[PriceKey]) -> tuple[Column[PaidPrice], ...]:
     return (
-        display("paid", _paid_option, kind=CellKind.NAME),
+        display("paid", lambda each: _option_of(price_key(each.paid), unsure), kind=CellKind.NAME),
         fact("provider", lambda each: each.paid.provider),
         fact("sku", lambda each: each.paid.sku),
         fact("region", lambda each: each.paid.region),
@@ -73,27 +76,10 @@ def _price_columns() -> tuple[Column[PaidPrice], ...]:
     )
 
 
-def _paid_option(comparison: PaidPrice) -> str:
-    return _option_of(price_key(comparison.paid), may_be_block=comparison.may_be_block)
-
-
-def _option_of(key: PriceKey, *, may_be_block: bool) -> str:
+def _option_of(key: PriceKey, unsure: Collection[PriceKey]) -> str:
     """Return the name of an option, with a question mark if its pricing model is in doubt."""
-    provider, sku, region, model = key
-    return f"{provider}:{sku}/{model}{'?' if may_be_block else ''}@{region}"
-
-
-def _unsure_sentence(comparison: PaidPrice) -> str:
-    """Return what would settle whether hours are on demand."""
-    paid = comparison.paid
-    at = price_range(comparison)
-    listed = f", and not the {at} USD of an hour on demand" if at else ""
-    return (
-        f"{clean(paid.sku)} at {cents(paid.usd_per_hour)} USD an hour{listed}: whether these hours "
-        "are on demand, at a discount, or a capacity block's is unknown, because the bill says "
-        "only that they are neither spot nor under a commitment. Export x_Operation (FOCUS) or "
-        "line_item_operation (CUR 2.0), which is RunInstances:CB for a block."
-    )
+    provider, sku, region, _ = key
+    return f"{provider}:{sku}/{model_name(key, unsure)}@{region}"
 
 
 def _difference(comparison: PaidPrice) -> str:
@@ -107,14 +93,9 @@ def _difference(comparison: PaidPrice) -> str:
 
 def _columns(unsure: Collection[PriceKey]) -> tuple[Column[BilledUsage], ...]:
     """Return the columns; `unsure` are the hours on demand that may be capacity blocks."""
-
-    def option(usage: BilledUsage) -> str:
-        key = price_key(usage)
-        return _option_of(key, may_be_block=key in unsure)
-
     return (
         name("team", "team", lambda usage: usage.team),
-        display("option", option, kind=CellKind.NAME),
+        display("option", lambda usage: _option_of(price_key(usage), unsure), kind=CellKind.NAME),
         *facts("provider", "sku", "region", "model"),
         figure("instance_hours", "hours", lambda usage: usage.instance_hours, _tenths),
         figure("effective_usd", "USD", lambda usage: usage.effective_usd, cents),
@@ -139,7 +120,7 @@ def _sentences(bill: Bill) -> Iterator[str]:
     yield f"{cents(parts_usd['unused'])} USD for unused commitments to accelerators"
     yield f"{cents(parts_usd['other'])} USD for everything else"
     yield f"{cents(sum(parts_usd.values()))} USD in total; invoiced {cents(bill.billed_usd)} USD"
-    yield from map(_rates_sentence, bill.rates)
+    yield from (clean(rates.sentence, limit=_MAX_SENTENCE) for rates in bill.rates)
     yield from _block_sentences(bill)
     if bill.unread_units:
         usd = sum(bill.unread_units.values(), Decimal(0))
@@ -161,11 +142,6 @@ def _sentences(bill: Bill) -> Iterator[str]:
             "instances perfledger does not know, so their accelerators are not counted: "
             f"{clean(', '.join(sorted(bill.unknown_providers)))}"
         )
-
-
-def _rates_sentence(rates: BillRates) -> str:
-    """Return at which rates of which days and source costs were converted."""
-    return f"Each cost is converted at the rate of its own day: {clean(str(rates))}"
 
 
 def _block_sentences(bill: Bill) -> Iterator[str]:

@@ -83,8 +83,10 @@ def _write_bill(sheet: Worksheet, supply: SupplySection, top: int) -> None:
         sheet.number(row, 2, float(usd), CellStyle.MONEY)
         if hours:
             sheet.formula(row, 3, f"C{row + 1}/B{row + 1}", float(usd / hours), CellStyle.MONEY)
+    last = top + len(supply.by_mode) + 1
+    for row, doubt in enumerate(supply.mode_doubts, start=last + 1):
+        sheet.text(row, 0, clean(f"on demand?: {doubt}", limit=_MAX_TEXT))
     if not isinstance(supply.unused_usd, UnknownFigure):
-        last = top + len(supply.by_mode) + 1
         sheet.text(last, 0, "unused commitments")
         sheet.number(last, 2, float(supply.unused_usd), CellStyle.MONEY)
 
