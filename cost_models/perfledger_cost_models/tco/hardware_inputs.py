@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, iso_date, read_rows
+from perfledger_cost_models.prices.price_list import read_address
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import price_day
 from perfledger_cost_models.tco.input_phrases import input_figure, input_phrase
@@ -24,6 +25,7 @@ COLUMNS = (
     "retrieved_at",
     "confidence",
     "source",
+    "source_url",
     "note",
 )
 DISTRIBUTION = "PERT"  # the only one supported
@@ -51,6 +53,7 @@ class HardwareInput:
     is_read_date: bool
     confidence: SourceConfidence
     source: str
+    source_url: str = ""  # its https address; "" if none is known
     note: str = ""
 
     @property
@@ -138,5 +141,6 @@ def _read_parameter(row: SheetRow) -> HardwareInput:
         is_read_date=as_of is None,
         confidence=SourceConfidence(row.one_of("confidence", tuple(SourceConfidence))),
         source=row.text("source"),
+        source_url=read_address(row),
         note=row.text("note", is_optional=True),
     )

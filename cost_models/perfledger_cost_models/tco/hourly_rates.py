@@ -81,6 +81,7 @@ def _list_rate(price: Price, option: str, *, today: date | None) -> HourlyRate:
         as_of=price.as_of,
         is_read_date=price.is_read_date,
         source=f"{in_region}{price.source}",
+        source_url=price.source_url,
         region=price.region,
         assumed=() if price.is_trusted else (f"price {usd} USD/h: {price.note or price.source}",),
         warnings=age_warnings(price, today=today),

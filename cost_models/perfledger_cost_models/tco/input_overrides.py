@@ -17,6 +17,7 @@ from perfledger_cost_models.prices.contract import (
 from perfledger_cost_models.prices.exchange_rates import ExchangeRate
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.source_address import named_address
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput, HardwareInputSheet
 from perfledger_cost_models.tco.onprem import ServerSpec, owned_rate
 from perfledger_cost_models.units import USD
@@ -106,6 +107,7 @@ def _own_input(override: OwnHardwareInput, unit: str) -> HardwareInput:
         is_read_date=False,
         confidence=SourceConfidence.HIGH,
         source=override.source,
+        source_url=named_address(override.source),
     )
 
 

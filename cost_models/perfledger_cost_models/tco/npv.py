@@ -1,7 +1,6 @@
 """Computes the net present value of owning a server in place of renting the same hours."""
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from perfledger_cost_models.discounting import (
 from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.money import Usd
 from perfledger_cost_models.tco.hardware_inputs import WACC, HardwareInputSheet
+from perfledger_cost_models.tco.horizon import RESIDUALS, Horizon
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
     QUANTILES,
@@ -27,16 +27,6 @@ from perfledger_cost_models.tco.onprem import (
     figures_of,
     yearly_cost,
 )
-
-
-class Horizon(IntEnum):
-    """The number of years: those with a known residual value."""
-
-    THREE = 3
-    FIVE = 5
-
-
-RESIDUALS = {Horizon.THREE: "residual_value_36m", Horizon.FIVE: "residual_value_60m"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

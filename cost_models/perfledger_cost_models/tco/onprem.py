@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +17,7 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MaxAge, staleness_warnings
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet, packaged_hardware_inputs
+from perfledger_cost_models.tco.horizon import RESIDUALS, Horizon
 from perfledger_cost_models.tco.server_site import ServerSite
 
 MAX_KW = 1000  # more is not one server
@@ -43,6 +45,7 @@ SHARED_INPUTS = (
     "staff_cost_loaded",
 )
 SUPPORT = "support_contract"
+DEPRECIATION = "depreciation_years"
 COLOCATION = "colo_price"
 # Inputs that depend on the ownership terms.
 FACILITY = ("facility_capex", "facility_years", "facility_operation")
@@ -62,6 +65,7 @@ class Ownership:
     has_support: bool = True  # else accelerators that fail are replaced at the owner's cost
     availability: float = 1.0  # the share of all hours that it is up; its use is a share of these
     drawn_kw: float | None = None  # the server's measured mean draw at its use; None: modelled
+    years: Horizon = Horizon.FIVE  # five: the years of depreciation; three: kept just so long
 
     def __post_init__(self) -> None:
         if not 0 < self.availability <= 1:
@@ -73,6 +77,7 @@ class Ownership:
 
 
 DEFAULT_OWNERSHIP = Ownership()
+KeptYears = tuple[Decimal, Decimal, Decimal]  # low, most likely, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +181,7 @@ def owned_rate(
         as_of=price.as_of,
         is_read_date=price.is_read_date,
         source=f"cost of ownership, inputs of {sheet.name}; server price: {price.source}",
+        source_url=price.source_url,
         assumed=tuple(
             parameter.label
             for parameter in map(sheet.find, (*server.inputs, UTILIZATION))
@@ -214,7 +220,9 @@ def inputs_of(server: ServerSpec, terms: Ownership) -> tuple[str, ...]:
     Raises OwnershipError for a server without support whose replacement accelerators have no price.
     """
     is_colocated = terms.site is ServerSite.COLOCATION
+    is_depreciated = terms.years is Horizon.FIVE
     left_out = {
+        *(() if is_depreciated else (DEPRECIATION, RESIDUALS[Horizon.FIVE])),
         *(() if is_colocated else (COLOCATION,)),
         *(() if terms.has_support else (SUPPORT,)),
         *(() if terms.drawn_kw is None else MODELLED_POWER),
@@ -224,9 +232,19 @@ def inputs_of(server: ServerSpec, terms: Ownership) -> tuple[str, ...]:
         raise OwnershipError(msg)
     return (
         *(name for name in server.inputs if name not in left_out),
+        *(() if is_depreciated else (RESIDUALS[terms.years],)),
         *(() if is_colocated else FACILITY),
         *(() if terms.has_support else (FAILURE_RATE, server.card)),
     )
+
+
+def kept_years(parameters: HardwareInputSheet, *, terms: Ownership) -> KeptYears:
+    """Return the years that a server is kept: low, most likely and high; equal if they are set."""
+    if terms.years is not Horizon.FIVE:
+        years = Decimal(int(terms.years))
+        return years, years, years
+    depreciation = parameters.find(DEPRECIATION)
+    return depreciation.low, depreciation.mode, depreciation.high
 
 
 def draw_inputs(
@@ -258,15 +276,17 @@ def yearly_cost(
     """Return what `server` costs a year; `figure` gives an input's value by name.
 
     capital = price·(1 + network + storage)·(1 + spares)·crf - residual·price·sff, with crf and sff
-    at the weighted average cost of capital over the depreciation years; support = share·price;
+    at the weighted average cost of capital over the years that the server is kept, those of
+    depreciation or the three of `terms`, and residual after as many; support = share·price;
     energy = kW·8760·PUE·price per kWh with kW = max·(load·u + idle·(1 - u)), u of all hours, or as
     measured; colocation = max kW·12·price per kW-month, or a facility = max kW·capex per
     kW·(crf over its years + operation); failures without support = rate·accelerators·card's price;
     staff = FTE·salary; licences = price·accelerators.
     """
     price, max_kw = figure(server.price), figure(server.max_power)
-    wacc, years = figure("wacc"), figure("depreciation_years")
-    resale = figure("residual_value_60m") * price
+    is_depreciated = terms.years is Horizon.FIVE
+    years = figure(DEPRECIATION) if is_depreciated else np.array([float(terms.years)])
+    wacc, resale = figure("wacc"), figure(RESIDUALS[terms.years]) * price
     energy_kwh = mean_kw(server, figure, utilization=utilization, terms=terms) * HOURS_PER_YEAR
     nothing = np.zeros(1)
     is_colocated = terms.site is ServerSite.COLOCATION

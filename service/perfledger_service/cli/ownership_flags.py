@@ -10,7 +10,7 @@ from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_cost_models.energy.carbon_footprint import GridCarbon
-    from perfledger_cost_models.tco.npv import Horizon
+    from perfledger_cost_models.tco.horizon import Horizon
     from perfledger_service.usecases.cost.purchase_options import CostRequest
     from perfledger_service.usecases.inputs.price_books import PriceBooks
 
@@ -45,12 +45,12 @@ class GridFlags:
 class HorizonFlags:
     """The years over which an investment is judged."""
 
-    years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
+    years: Annotated[int, how("years that owned devices are kept: 3 or 5", metavar="YEARS")] = 5
 
     @property
     def horizon(self) -> "Horizon":
         """Return the horizon; raises UsageError for years without a residual value."""
-        from perfledger_cost_models.tco.npv import Horizon
+        from perfledger_cost_models.tco.horizon import Horizon
 
         if self.years not in tuple(Horizon):
             horizons = " or ".join(str(int(each)) for each in Horizon)

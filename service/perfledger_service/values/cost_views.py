@@ -11,7 +11,7 @@ from perfledger_cost_models.tco.api_break_even import ApiPrice
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, CostSwing, OptionComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInput
 from perfledger_cost_models.tco.npv import Investment
-from perfledger_cost_models.tco.onprem import Ownership
+from perfledger_cost_models.tco.onprem import KeptYears, Ownership
 from perfledger_cost_models.tco.payment_schedule import PaymentSchedule
 from perfledger_cost_models.tco.work_cost import PricedWork
 
@@ -131,6 +131,7 @@ class CostView:
     sheet: str = ""  # the name of the prices
     curves: tuple[BreakEvenCurve, ...] = ()  # of the first accelerator that could be owned
     owner: str = ""  # the server that the break-even is of
+    kept_years: KeptYears | None = None  # of owned devices
     # None where interruptions are not known.
     checkpoint_intervals: CheckpointIntervals | None = None
 
@@ -161,6 +162,7 @@ class OwningView:
     hour: OptionComparison
     bars: tuple[CostSwing, ...]
     terms: Ownership
+    kept_years: KeptYears
     footprint: CarbonFootprint
     rents: tuple[RentalOption, ...]  # first the one that owning saves most against
     sheet: str = ""  # the name of the prices

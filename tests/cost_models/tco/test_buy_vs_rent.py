@@ -15,11 +15,19 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     compare,
     owned_curve,
     owned_option,
+    owned_usd,
     tornado,
     yearly_parts,
 )
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
-from perfledger_cost_models.tco.onprem import SERVERS, hourly_cost
+from perfledger_cost_models.tco.horizon import Horizon
+from perfledger_cost_models.tco.onprem import (
+    SERVERS,
+    Ownership,
+    hourly_cost,
+    inputs_of,
+    kept_years,
+)
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
 from tests.cost_models.tco.year_end_study import year_end_break_even
 
@@ -216,6 +224,39 @@ def test_no_options_or_one_twice_cannot_be_compared():
     for options in ([], [one, one]):
         with pytest.raises(ComparisonError, match="each only once"):
             compare(options)
+
+
+def test_a_server_that_is_kept_three_years_breaks_even_later_and_sells_for_more():
+    """Own arithmetic at the most likely inputs; the review of the same server has 49 %, too."""
+    three = Ownership(years=Horizon.THREE)
+    at_five = break_even(H100, PARAMETERS, usd_per_hour=6.88)
+    at_three = break_even(H100, PARAMETERS, usd_per_hour=6.88, terms=three)
+
+    monthly, grown = 12 * (1.085 ** (1 / 12) - 1), 1.085**3  # payments at the ends of months
+    bought, sold = 320_000 * 1.21 * 1.03, 0.28 * 320_000
+    capital = bought * monthly / (1 - 1 / grown) - sold * monthly / (grown - 1)
+    running = 0.08 * 320_000 + 10.2 * 12 * 184.06 + 0.25 * 200_000
+    usd_of_power = 10.2 * 8760 * 1.54 * 0.0861
+    likely = owned_usd(H100, PARAMETERS, 0.5, {}, three)[0]
+    total = capital + running + (0.7 * 0.5 + 0.25 * 0.5) * usd_of_power
+    assert likely == pytest.approx(total / (8 * 8760 * 0.5))
+    shares = [
+        [round(100 * share) for share in (each.p5, each.p50, each.p95)]
+        for each in (at_five, at_three)
+    ]
+    assert shares == [[34, 42, 52], [41, 49, 59]]
+
+
+def test_the_years_that_a_server_is_kept_are_those_of_depreciation_or_three():
+    five, three = (
+        kept_years(PARAMETERS, terms=Ownership(years=years))
+        for years in (Horizon.FIVE, Horizon.THREE)
+    )
+
+    assert (five, three) == ((3, 5, 6), (3, 3, 3))
+    names = inputs_of(H100, Ownership(years=Horizon.THREE))
+    assert "residual_value_36m" in names
+    assert not {"residual_value_60m", "depreciation_years"} & set(names)
 
 
 def test_what_costs_nothing_is_an_error_and_not_the_cheapest():

@@ -6,7 +6,8 @@ import pytest
 
 from perfledger_cost_models.discounting import CashFlows, present_value
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
-from perfledger_cost_models.tco.npv import Horizon, npv_of_owning
+from perfledger_cost_models.tco.horizon import Horizon
+from perfledger_cost_models.tco.npv import npv_of_owning
 from perfledger_cost_models.tco.onprem import SERVERS
 
 H100 = SERVERS[0]

@@ -167,9 +167,10 @@ def compare(
     names = accelerator or [work.accelerator for work in works]
     names = names or list(accelerators_named(books.sheet, books.servers, option_names))
     names = names or [DEFAULT_ACCELERATOR]
+    request = ownership.request(books)
     request = replace(
-        ownership.request(books),
-        years=horizon.horizon,
+        request,
+        terms=replace(request.terms, years=horizon.horizon),
         grid=grid.grid,
         accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
         option_names=option_names,

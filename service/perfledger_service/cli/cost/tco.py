@@ -39,7 +39,9 @@ def tco(
     from perfledger_service.usecases.cost.tco import cost_of_owning
 
     books = price_flags.books
-    request = replace(ownership.request(books), years=horizon.horizon, grid=grid.grid)
+    request = ownership.request(books)
+    terms = replace(request.terms, years=horizon.horizon)
+    request = replace(request, terms=terms, grid=grid.grid)
     output.write_document(
         cost_of_owning(books, server, request),
         owning_document,

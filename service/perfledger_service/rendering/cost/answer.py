@@ -9,7 +9,7 @@ from perfledger_cost_models.prices.staleness import max_age_of
 from perfledger_cost_models.quote import price_origin
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_cost_models.tco.hourly_rates import PROVIDER_NAMES
-from perfledger_cost_models.tco.onprem import QUANTILES
+from perfledger_cost_models.tco.onprem import QUANTILES, KeptYears
 from perfledger_cost_models.tco.purchase_modes import terms_of
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -26,7 +26,9 @@ _MAX_SWITCHES = 6
 _TAIL = QUANTILES[0]  # of the draws: if one option is cheaper in fewer, the other counts as cheaper
 
 
-def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Iterator[Block]:
+def answer_blocks(
+    answer: CostAnswer | None, *, use: float, piece: str, kept: KeptYears | None = None
+) -> Iterator[Block]:
     """Yield the answer as one paragraph of at most two sentences."""
     if answer is None:
         yield from sentences(
@@ -39,10 +41,14 @@ def answer_blocks(answer: CostAnswer | None, *, use: float, piece: str) -> Itera
     )
     quoted_rows = [*(row for row in rows if row), *(each.option for each in answer.speeds)]
     names = [row.price.sku if row.price else row.cost.name for row in quoted_rows]
-    yield from sentences([" ".join(answer_sentences(answer, use=use, piece=piece))], names=names)
+    yield from sentences(
+        [" ".join(answer_sentences(answer, use=use, piece=piece, kept=kept))], names=names
+    )
 
 
-def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mapping[str, object]:
+def answer_record(
+    answer: CostAnswer | None, *, use: float, piece: str, kept: KeptYears | None = None
+) -> Mapping[str, object]:
     """Return the answer for programs: its sentences, and its figures."""
     if answer is None:
         return {"sentences": (), "accelerator": None}
@@ -55,7 +61,7 @@ def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mappi
         "commitment": answer.commitment,
     }
     return {
-        "sentences": tuple(answer_sentences(answer, use=use, piece=piece)),
+        "sentences": tuple(answer_sentences(answer, use=use, piece=piece, kept=kept)),
         "accelerator": answer.accelerator,
         **{key: None if row is None else row.cost.name for key, row in rows.items()},
         "required_speeds": tuple(
@@ -71,10 +77,13 @@ def answer_record(answer: CostAnswer | None, *, use: float, piece: str) -> Mappi
     }
 
 
-def answer_sentences(answer: CostAnswer, *, use: float, piece: str) -> Iterator[str]:
+def answer_sentences(
+    answer: CostAnswer, *, use: float, piece: str, kept: KeptYears | None = None
+) -> Iterator[str]:
     """Yield the cheapest option, owning's break-even, and the speeds other accelerators need."""
     rivals = [] if piece or answer.owned is None else list(_rivals(answer, use=use))
-    owning = f"; owning is cheaper {', and '.join(rivals)}" if rivals else ""
+    years = f" for {years_phrase(kept)}" if kept else ""
+    owning = f"; owning{years} is cheaper {', and '.join(rivals)}" if rivals else ""
     yield f"{_cheapest(answer, use=use, piece=piece)}{owning}."
     if answer.speeds:
         yield _speeds(answer)
@@ -96,6 +105,12 @@ def switches_blocks(answer: CostAnswer | None) -> Iterator[Block]:
         ),
         answer.switches[:_MAX_SWITCHES],
     )
+
+
+def years_phrase(kept: KeptYears) -> str:
+    """Return the years that owned devices are kept: "3 years", "5 years (3 to 6)"."""
+    low, likely, high = map(rounding.digits, kept)
+    return f"{likely} years" + ("" if low == high else f" ({low} to {high})")
 
 
 def usd_text(usd: float) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from perfledger.rounding import integer, typed
-from perfledger.time_units import HOURS_PER_YEAR
+from perfledger.time_units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.server_site import ServerSite
-from perfledger_service.rendering.cost.answer import usd_text
+from perfledger_service.rendering.cost.answer import usd_text, years_phrase
 from perfledger_service.rendering.cost.compare import (
     DOUBT,
     age_notes,
@@ -171,6 +171,13 @@ def reconciliation_sentence(view: OwningView) -> str:
 
 def owning_notes(view: OwningView) -> Iterator[str]:
     """Yield notes about the figures of an owned server."""
+    years = view.kept_years
+    yield (
+        f"Capital is spread over {years_phrase(years)} and the resale value after "
+        f"{MONTHS_PER_YEAR * int(view.terms.years)} months"
+        + ("" if years[0] == years[-1] else ", the years of depreciation; --years 3 sells after 36")
+        + "."
+    )
     yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
     if view.terms.drawn_kw is not None:
         yield f"The measured power of {typed(view.terms.drawn_kw)} kW is used as given."

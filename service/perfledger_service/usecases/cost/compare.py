@@ -10,7 +10,7 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     compare,
     worked_option,
 )
-from perfledger_cost_models.tco.onprem import ServerSpec
+from perfledger_cost_models.tco.onprem import ServerSpec, kept_years
 from perfledger_cost_models.tco.spot_interruption import (
     InterruptionModel,
     best_interval_h,
@@ -110,6 +110,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
         curves=curves,
         owner=owned.owner.label if owned is not None and owned.owner is not None else "",
         checkpoint_intervals=intervals,
+        kept_years=kept_years(books.parameters, terms=request.terms),
     )
 
 

@@ -34,7 +34,7 @@ from perfledger_cost_models.tco.buy_vs_rent import (
     owned_option,
     worked_option,
 )
-from perfledger_cost_models.tco.npv import Horizon, Investment, npv_of_owning
+from perfledger_cost_models.tco.npv import Investment, npv_of_owning
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
     UTILIZATION,
@@ -73,7 +73,6 @@ class CostRequest:
     option_names: Sequence[str] = ()
     use: float
     today: date
-    years: Horizon = Horizon.FIVE
     terms: Ownership = DEFAULT_OWNERSHIP
     grid: GridCarbon = field(default_factory=GridCarbon)
     interruptions: InterruptionModel | None = None  # interruptions of spot machines; None: unknown
@@ -268,7 +267,7 @@ def investment_of(
         use=request.use,
         rent_usd_per_useful_hour=offer.option.draws_usd,
         rent_mode_usd=offer.option.mode_usd,
-        years=request.years,
+        years=request.terms.years,
         terms=request.terms,
     )
 

@@ -2,6 +2,7 @@
 
 from perfledger_cost_models.energy.carbon_footprint import owned_footprint
 from perfledger_cost_models.tco.buy_vs_rent import compare, tornado, yearly_parts
+from perfledger_cost_models.tco.onprem import kept_years
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.cost.purchase_options import (
     CostRequest,
@@ -47,6 +48,7 @@ def cost_of_owning(books: PriceBooks, option: str, request: CostRequest) -> Owni
             hour=hour,
             bars=tornado(server, sheet, use=use, terms=terms),
             terms=terms,
+            kept_years=kept_years(sheet, terms=terms),
             footprint=owned_footprint(server, sheet, use=use, grid=request.grid, terms=terms),
             rents=tuple(sorted(rents, key=lambda rent: rent.investment.npv_p50_usd, reverse=True)),
             sheet=books.sheet.name,

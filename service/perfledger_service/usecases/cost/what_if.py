@@ -9,7 +9,7 @@ from threading import Lock
 
 from perfledger.rounding import integer, typed
 from perfledger.time_units import HOURS_PER_YEAR, SECONDS_PER_HOUR
-from perfledger_cost_models.tco.npv import Horizon
+from perfledger_cost_models.tco.horizon import Horizon
 from perfledger_cost_models.tco.restart_time import RESTART_SECONDS
 from perfledger_cost_models.tco.spot_interruption import InterruptionModel
 from perfledger_profiles.parsing.text_table import is_number
@@ -90,7 +90,7 @@ def _request(books: PriceBooks, form: CostForm, *, today: date) -> CostRequest:
         request,
         option_names=option_names,
         accelerators=accelerators,
-        years=years,
+        terms=replace(request.terms, years=years),
         interruptions=_interruptions(form),
     )
 

@@ -115,7 +115,7 @@ def test_old_prices_rank_where_there_are_no_younger_ones(tmp_path):
     header = packaged_text().splitlines()[0]
     row = "aws,p9.8xlarge,us-east-1,A30-24GB,8,on_demand,,16.0,2.0,2025-07-20"
     sheet = tmp_path / "old.csv"
-    sheet.write_text(f"{header}\n{row},2025-07-20,high,a list,\n")
+    sheet.write_text(f"{header}\n{row},2025-07-20,high,a list,,\n")
     words = ["cost", "compare", "--accelerator", "A30-24GB", "--prices", str(sheet), "--json"]
 
     done = CliRunner().invoke(app, words)
@@ -129,9 +129,9 @@ def test_old_prices_rank_where_no_younger_one_may(tmp_path):
     """Otherwise owning would be called the cheapest because a hearsay price is young."""
     header = packaged_text().splitlines()[0]
     rows = (
-        "aws,p9.8xlarge,us-east-1,A30-24GB,8,on_demand,,16.0,2.0,2025-07-20,2025-07-20,high,list,",
-        "gcp,a9.8xlarge,us-east1,A30-24GB,8,on_demand,,8.0,1.0,2026-11-20,2026-11-20,low,rumour,",
-        "gcp,a9.8xlarge,us-east1,A30-24GB,8,spot,,8.0,1.0,2026-11-20,2026-11-20,high,list,",
+        "aws,p9.8xlarge,us-east-1,A30-24GB,8,on_demand,,16.0,2.0,2025-07-20,2025-07-20,high,list,,",
+        "gcp,a9.8xlarge,us-east1,A30-24GB,8,on_demand,,8.0,1.0,2026-11-20,2026-11-20,low,rumour,,",
+        "gcp,a9.8xlarge,us-east1,A30-24GB,8,spot,,8.0,1.0,2026-11-20,2026-11-20,high,list,,",
     )
     sheet = tmp_path / "sheet.csv"
     sheet.write_text("\n".join((header, *rows)) + "\n")
