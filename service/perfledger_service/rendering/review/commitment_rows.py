@@ -16,6 +16,7 @@ from perfledger_cost_models.review.document import (
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.rows import whole_usd
+from perfledger_service.rendering.review.whole_dollars import whole_difference
 
 _MAX_SOURCE = 500  # characters of a price's source
 _MAX_SIZES = 7  # rows of the table; the chart and the workbook have all sizes
@@ -63,7 +64,7 @@ def sweep_text(review: Review) -> SweepText | None:
             devices=f"{one.devices:,}" if one.devices else "0: as today",
             npv=whole_usd(one.npv),
             npv_mean=whole_usd(one.npv_mean),
-            beyond_best=whole_usd(one.npv_mean - best.npv_mean),
+            beyond_best=whole_usd(whole_difference(one.npv_mean, best.npv_mean)),
             tone="best" if one is best else "chosen" if one.devices == sweep.option.devices else "",
         )
         for one in sorted(shown_sizes, key=lambda one: one.devices)
@@ -162,7 +163,8 @@ def _best(sweep: CommitmentSweep) -> str:
     best, chosen = sweep.best, sweep.option.devices
     name = clean(sweep.option.name)
     planned_cost = next(one for one in sweep.sizes if one.devices == chosen)
-    loss, likely_loss = planned_cost.npv_mean - best.npv_mean, planned_cost.npv - best.npv
+    loss = whole_difference(planned_cost.npv_mean, best.npv_mean)
+    likely_loss = whole_difference(planned_cost.npv, best.npv)
     if best.devices == 0:
         basis = sweep.option.size_basis
         origin = f"from {basis}" if basis is SizeBasis.PLANNED else str(basis)
@@ -199,7 +201,7 @@ def _ladder(review: Review) -> tuple[str, ...]:
     best = min(
         (one for sweep in review.sweeps for one in sweep.sizes), key=lambda one: one.npv_mean
     )
-    saving = best.npv_mean - ladder.npv_mean
+    saving = whole_difference(best.npv_mean, ladder.npv_mean)
     against = (
         f"{whole_usd(saving)} USD less than the best number of devices of any one option"
         if saving > 0
@@ -211,7 +213,7 @@ def _ladder(review: Review) -> tuple[str, ...]:
         f"{clean(ladder.short.name)}, {short} cost "
         f"{whole_usd(ladder.npv_mean)} USD on average, {against}."
     )
-    cheaper = ladder.npv_mean - review.choice.npv_mean
+    cheaper = whole_difference(ladder.npv_mean, review.choice.npv_mean)
     if saving > 0 and cheaper > 0:
         words += f" {clean(review.choice.option.name)} costs {whole_usd(cheaper)} USD less still."
     return (words,)

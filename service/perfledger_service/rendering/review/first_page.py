@@ -12,6 +12,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.review.commitment_rows import other_size_sentence
 from perfledger_service.rendering.review.rows import chance, day, plain_number, whole_usd
+from perfledger_service.rendering.review.whole_dollars import whole_difference, whole_parts
 
 _MAX_TEXT = 2000
 # A bill may lack a few last days.
@@ -81,21 +82,24 @@ def outlook_sentence(review: Review) -> str:
 def _budget_parts(review: Review) -> Iterator[str]:
     """Yield the parts that add up to the budget."""
     budget = review.budget
+    held, before, after = whole_parts(
+        (budget.held_usd or Decimal(0), budget.usd_before, budget.usd_after)
+    )
     if budget.held_usd:
-        yield f"{whole_usd(budget.held_usd)} USD for existing commitments"
+        yield f"{whole_usd(held)} USD for existing commitments"
     if budget.hours_before:
         rate = number_format.cents(budget.rate_before)
         yield (
-            f"{whole_usd(budget.usd_before)} USD for {plain_number(budget.hours_before)} hours "
+            f"{whole_usd(before)} USD for {plain_number(budget.hours_before)} hours "
             f"before {number_format.day(budget.signed_on)} beyond the existing supply, at "
             f"today's {rate} USD an hour"
         )
     if budget.usd_after:
-        name, after = clean(review.choice.option.name), plain_number(budget.hours_after)
+        name, hours = clean(review.choice.option.name), plain_number(budget.hours_after)
         yield (
-            f"{whole_usd(budget.usd_after)} USD for {name} from the first day on which it can be "
+            f"{whole_usd(after)} USD for {name} from the first day on which it can be "
             f"signed, {number_format.day(budget.signed_on)}: everything it commits to, and the "
-            f"part of {after} hours that it does not cover"
+            f"part of {hours} hours that it does not cover"
         )
 
 
@@ -113,14 +117,14 @@ def _budget_remarks(review: Review) -> Iterator[str]:
     yield from _beside_the_budget(review)
     if budget.as_today_usd is None:
         return
-    saved = budget.as_today_usd - (review.expected_quarter.usd or Decimal(0))
+    saved = whole_difference(budget.as_today_usd, review.expected_quarter.usd or Decimal(0))
     if saved:
         yield (
             f"Bought as today it would be {whole_usd(budget.as_today_usd)} USD: the option "
             f"{'saves' if saved > 0 else 'adds'} {whole_usd(abs(saved))} USD in this quarter. "
         )
     if budget.forecast_usd is not None:
-        apart = budget.forecast_usd - budget.as_today_usd
+        apart = whole_difference(budget.forecast_usd, budget.as_today_usd)
         yield (
             f"Past usage alone forecasts {whole_usd(budget.forecast_usd)} USD, "
             f"{whole_usd(abs(apart))} USD {'more' if apart > 0 else 'less'} than as today: it "
@@ -135,7 +139,10 @@ def _beside_the_budget(review: Review) -> Iterator[str]:
         return
     parts = [(clean(name), usd) for name, usd in bill_part.accelerators_usd.items() if usd]
     parts += [("everything else", bill_part.rest_usd)] if bill_part.rest_usd else []
-    amounts = "; ".join(f"{name}: {whole_usd(usd)}" for name, usd in parts)
+    shown = whole_parts([usd for _, usd in parts])
+    amounts = "; ".join(
+        f"{name}: {whole_usd(usd)}" for (name, _), usd in zip(parts, shown, strict=True)
+    )
     yield (
         f"The budget has {clean(review.model.accelerator)} only: the bill has "
         f"{whole_usd(bill_part.beside_usd)} USD besides in {plain_number(bill_part.days)} days "

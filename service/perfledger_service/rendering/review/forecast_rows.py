@@ -24,6 +24,7 @@ from perfledger_service.rendering.fleet.forecast import (
 from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
+from perfledger_service.rendering.review.whole_dollars import whole_difference
 
 _BANDS = "Dark band: 50 % interval; light band: 80 % interval"
 
@@ -124,8 +125,9 @@ def _table(forecast: Forecast) -> ForecastTable:
 
 def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
     low, middle, high = (to_decimal(quantiles[place]) for place in (LOW, MIDDLE, HIGH))
-    show = whole_usd if forecast.quantity is ForecastQuantity.USD else plain_number
-    return tuple(map(show, (low, middle, high, high - middle)))
+    if forecast.quantity is ForecastQuantity.USD:
+        return tuple(map(whole_usd, (low, middle, high, whole_difference(high, middle))))
+    return tuple(map(plain_number, (low, middle, high, high - middle)))
 
 
 def _amount(value: float) -> str:

@@ -1,12 +1,13 @@
 """Lists the outcome of the last review: budget against actual, and changed inputs."""
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 from perfledger_cost_models.billing.budget_variance import BudgetVariance
 from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
+from perfledger_service.rendering.review.whole_dollars import whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ def previous_quarter_text(last: PreviousDecision | UnknownFigure) -> PreviousQua
 def _variance_rows(variance: BudgetVariance) -> tuple[tuple[str, str], ...]:
     """Return budget, causes and actual in whole USD that add up; the price takes the remainder."""
     budget, volume, actual, efficiency = (
-        usd.quantize(Decimal(1), rounding=ROUND_HALF_EVEN)
+        whole(usd)
         for usd in (
             variance.budget_usd,
             variance.volume_usd,
