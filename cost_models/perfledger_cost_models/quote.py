@@ -55,6 +55,7 @@ class HourlyRate:
     as_of: date
     is_read_date: bool
     source: str
+    source_url: str = ""  # its https address; "" if none is known
     region: str = ""
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from functools import cache
 from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_cost_models.prices.price_sheet import Price, PricingModel
+from perfledger_cost_models.source_address import named_address
 
 # More expensive than any instance or slice on sale; a higher price is for something else.
 MAX_USD_PER_HOUR = Decimal(100_000)
@@ -148,5 +149,6 @@ def _price(
         retrieved_at=origin.retrieved_at,
         confidence=SourceConfidence.HIGH,
         source=origin.source,
+        source_url=named_address(origin.source),
         note="; ".join(filter(None, (since, offer.note))),
     )

@@ -29,7 +29,7 @@ from perfledger_cost_models.prices.plausibility_rules import (
 from perfledger_cost_models.prices.price_list import is_unknown, read_price, read_unknown
 from perfledger_cost_models.prices.price_sheet import (
     COLUMNS,
-    CURRENCY_COLUMN,
+    OPTIONAL_COLUMNS,
     OptionKey,
     Price,
     PriceSheet,
@@ -139,7 +139,7 @@ def check_sheet(text: str, name: str, *, context: CheckContext = DEFAULT_CONTEXT
     Raises PriceSheetError for a text that is not such a table.
     """
     checked = _Checked(name=name)
-    for row in read_rows(text, name, columns=COLUMNS, optional=(CURRENCY_COLUMN,)):
+    for row in read_rows(text, name, columns=COLUMNS, optional=OPTIONAL_COLUMNS):
         checked.rows += 1
         _read_row(row, checked, context)
     _apply_rules(checked, context)

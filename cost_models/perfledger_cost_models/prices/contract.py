@@ -75,6 +75,7 @@ from perfledger_cost_models.prices.price_sheet import (
     RejectedPrice,
 )
 from perfledger_cost_models.quote import PriceLayer
+from perfledger_cost_models.source_address import named_address
 from perfledger_cost_models.toml_file import Text, read_toml
 from perfledger_cost_models.units import USD
 
@@ -342,6 +343,7 @@ def _own_price(price: OwnPrice, rates: Mapping[str, ExchangeRate]) -> Price:
         retrieved_at=None,
         confidence=SourceConfidence.HIGH,
         source=source,
+        source_url=named_address(source),
         note=note,
         layer=PriceLayer.OVERRIDE,
     )

@@ -7,6 +7,7 @@ from perfledger.rounding import digits
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence
 from perfledger_cost_models.prices.exchange_rates import ExchangeRateError, ExchangeRateTable
 from perfledger_cost_models.prices.price_sheet import (
+    ADDRESS_COLUMN,
     CURRENCY_COLUMN,
     MAX_ACCELERATORS,
     ROUNDING_USD,
@@ -16,6 +17,7 @@ from perfledger_cost_models.prices.price_sheet import (
     UnknownPrice,
 )
 from perfledger_cost_models.quote import PriceLayer
+from perfledger_cost_models.source_address import is_address, named_address
 from perfledger_cost_models.units import USD
 
 UNKNOWN_DAY = "unknown"  # begins the as-of date of a row whose day the source does not state
@@ -73,9 +75,23 @@ def read_price(
         if confidence in tuple(SourceConfidence)
         else SourceConfidence.LOW,
         source=row.text("source"),
+        source_url=read_address(row),
         note="; ".join(filter(None, (row.text("note", is_optional=True), conversion))),
         layer=layer,
     )
+
+
+def read_address(row: SheetRow) -> str:
+    """Return the https address of a row's source, else the one that the source names.
+
+    A sheet may lack the column. Raises PriceSheetError for any other text in it.
+    """
+    address = row.cells.get(ADDRESS_COLUMN, "").strip()
+    if not address:
+        return named_address(row.cells["source"])
+    if not is_address(address):
+        row.reject(ADDRESS_COLUMN, "is not an https address: leave it empty if none is known")
+    return address
 
 
 def _read_name(row: SheetRow, column: str, *, is_optional: bool = False) -> str:

@@ -29,6 +29,8 @@ COLUMNS = (
     "note",
 )
 CURRENCY_COLUMN = "currency"  # of both prices of a row; a sheet without it is in USD
+ADDRESS_COLUMN = "source_url"  # the https address of the source; empty if none is known
+OPTIONAL_COLUMNS = (CURRENCY_COLUMN, ADDRESS_COLUMN)
 # The region of an option without "@region". Other providers: the first region on the sheet.
 REFERENCE_REGIONS = {"aws": "us-east-1"}
 MAX_ACCELERATORS = 10_000  # in one instance or slice; more is a shifted column
@@ -87,6 +89,7 @@ class Price:
     retrieved_at: date | None
     confidence: SourceConfidence
     source: str
+    source_url: str = ""  # its https address; "" if none is known
     note: str = ""
     layer: PriceLayer = PriceLayer.SNAPSHOT
     newer_below: date | None = None  # day of the other, newer price that this one has replaced

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.csv_table import csv_text
 from perfledger_cost_models.prices.price_sheet import (
+    ADDRESS_COLUMN,
     COLUMNS,
     ROUNDING_USD,
     UNKNOWN_CONFIDENCE,
@@ -17,9 +18,9 @@ MIN_USD = Decimal("1e-9")
 
 
 def text_of(sheet: PriceSheet) -> str:
-    """Return the sheet in CSV with the columns of COLUMNS; prices are rounded to nine decimals."""
+    """Return the sheet in CSV with all columns but the currency; prices have nine decimals."""
     rows = [*map(_cells, sheet.prices), *map(_unknown_cells, sheet.unknown)]
-    return csv_text(COLUMNS, rows)
+    return csv_text((*COLUMNS, ADDRESS_COLUMN), rows)
 
 
 def _cells(price: Price) -> dict[str, str]:
@@ -31,6 +32,7 @@ def _cells(price: Price) -> dict[str, str]:
         "as_of_date": "" if price.is_read_date else price.as_of.isoformat(),
         "retrieved_at": "" if retrieved_at is None else retrieved_at.isoformat(),
         "confidence": price.confidence,
+        ADDRESS_COLUMN: price.source_url,
     }
 
 

@@ -69,6 +69,7 @@ class ModelInput:
     high: Decimal
     basis: InputBasis
     source: str
+    source_url: str = ""  # its https address; "" if none is known
     as_of: date | None = None
     is_read_date: bool = False
     max_age: MaxAge | None = None

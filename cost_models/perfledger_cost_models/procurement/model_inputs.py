@@ -24,6 +24,7 @@ from perfledger_cost_models.procurement.cost_model import (
 )
 from perfledger_cost_models.procurement.hour_shares import HourShare, HourShares
 from perfledger_cost_models.procurement.plan import HoursKind, InputRange, SpotTerms
+from perfledger_cost_models.source_address import named_address
 from perfledger_cost_models.tco.hardware_inputs import WACC
 from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.onprem import LICENCES, SERVERS
@@ -122,6 +123,7 @@ def _rate(price: Price, option: PurchaseOption) -> ModelInput:
         high=usd,
         basis=InputBasis.QUOTED if price.is_trusted else InputBasis.ASSUMED,
         source="; ".join(filter(None, (f"{in_region}{price.source}", price.note))),
+        source_url=price.source_url,
         as_of=price.as_of,
         is_read_date=price.is_read_date,
         max_age=max_age_of(price.pricing_model),
@@ -193,6 +195,7 @@ def _parameter(figures: PlanData, parameter: str) -> ModelInput:
             parameter, InputBasis.ASSUMED if figure.is_assumed else InputBasis.QUOTED
         ),
         source="; ".join(filter(None, (figure.source, figure.note))),
+        source_url=figure.source_url,
         as_of=figure.as_of,
         is_read_date=figure.is_read_date,
         max_age=MaxAge.HARDWARE if is_price else None,
@@ -209,5 +212,6 @@ def _range_input(name: str, label: str, unit: str, input_range: InputRange) -> M
         high=input_range.high,
         basis=InputBasis(input_range.basis),
         source=input_range.source,
+        source_url=named_address(input_range.source),
         as_of=input_range.as_of,
     )

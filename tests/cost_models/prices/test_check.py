@@ -41,7 +41,7 @@ def sheet_of(*rows, confidence="high"):
 
 
 def with_rows(*rows, confidence="high"):
-    lines = [f"{row},{confidence},{SOURCE}" for row in rows]
+    lines = [f"{row},{confidence},{SOURCE}," for row in rows]  # without an address
     return PACKAGED + "\n".join([*lines, ""])
 
 

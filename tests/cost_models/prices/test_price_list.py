@@ -8,6 +8,7 @@ import pytest
 from perfledger_cost_models.prices.check import CheckContext, check_sheet
 from perfledger_cost_models.prices.exchange_rates import read_exchange_rates
 from perfledger_cost_models.prices.price_sheet import (
+    ADDRESS_COLUMN,
     COLUMNS,
     CURRENCY_COLUMN,
     PriceMissingError,
@@ -26,6 +27,45 @@ def checked(*changes, **context):
 def in_currency(currency, **context):
     text = sheet_text({CURRENCY_COLUMN: currency}, columns=(*COLUMNS, CURRENCY_COLUMN))
     return check_sheet(text, "made-up", context=CheckContext(**context))
+
+
+def with_address(address, source="price list"):
+    text = sheet_text(
+        {"source": source, ADDRESS_COLUMN: address}, columns=(*COLUMNS, ADDRESS_COLUMN)
+    )
+    return check_sheet(text, "made-up", context=CheckContext()).sheet
+
+
+def test_a_price_has_the_address_of_its_row():
+    (price,) = with_address("https://aws.example/prices?region=us#p5").prices
+
+    assert price.source_url == "https://aws.example/prices?region=us#p5"
+
+
+def test_a_price_without_an_address_has_the_one_that_its_source_names():
+    (named,) = with_address("", source="see https://aws.example/p5, of June").prices
+    (unnamed,) = checked({}).sheet.prices
+
+    assert named.source_url == "https://aws.example/p5"
+    assert unnamed.source_url == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://aws.example/",
+        "javascript:alert(1)",
+        "https://aws.example/)x",
+        "aws.example",
+        "https://localhost/",
+        "see https://aws.example/",
+    ],
+)
+def test_a_row_with_another_text_as_address_is_left_out(address):
+    sheet = with_address(address)
+
+    assert sheet.prices == ()
+    assert "is not an https address" in sheet.rejected[0].reason
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from perfledger_service.rendering.cost.answer import (
     answer_record,
     switches_blocks,
     usd_text,
+    years_phrase,
 )
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -64,12 +65,14 @@ def costs_document(view: CostView) -> Document:
             "sheet": view.sheet,
             "use": view.use,
             "piece": view.piece or None,
-            "answer": answer_record(view.answer, use=view.use, piece=view.piece),
+            "answer": answer_record(
+                view.answer, use=view.use, piece=view.piece, kept=view.kept_years
+            ),
             **attributes(view, "works", "assumed", "unknown"),
         },
         blocks=(
             title(title_of(view)),
-            *answer_blocks(view.answer, use=view.use, piece=view.piece),
+            *answer_blocks(view.answer, use=view.use, piece=view.piece, kept=view.kept_years),
             table(
                 _shown_columns(longest),
                 rows,
@@ -136,7 +139,7 @@ def _columns() -> tuple[Column[CostRow], ...]:
             lambda row: footprint_record(row.piece_footprint),
             parts=FOOTPRINT_PARTS,
         ),
-        *facts("as_of", "is_read_date", "source", of="price"),
+        *facts("as_of", "is_read_date", "source", "source_url", of="price"),
         fact("provenance", lambda row: row.layer),
         fact("owner", lambda row: row.owner or None),
         fact("assumed", lambda row: row.cost.assumed),
@@ -239,7 +242,7 @@ def notes_of(view: CostView) -> Iterator[str]:
     for words in view.unknown:
         yield f"Unknown: {words}."
     yield from age_notes((each, row.cost.name) for row in shown_rows(view) for each in row.warnings)
-    yield f"Prices: {view.sheet}; --format csv names the source of each."
+    yield f"Prices: {view.sheet}; --format csv names the source of each, and its address."
 
 
 def energy_phrase(footprint: CarbonFootprint) -> str:
@@ -327,8 +330,9 @@ def _row_notes(view: CostView) -> Iterator[str]:
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     yield from superseded_notes(view.rows)
     if any(row.break_even for row in view.rows):
+        kept = f" for {years_phrase(view.kept_years)}" if view.kept_years else ""
         yield (
-            "Break-even: the allocated share from which owning is cheaper; against a "
+            f"Break-even: the allocated share from which owning{kept} is cheaper; against a "
             "commitment, if it is sized to the hours used. The cost above is for a commitment "
             "of as many devices as are owned, paid for every hour; NPV is relative to it. NPV "
             "is the median of the draws, payback and IRR are for the most likely inputs."

@@ -24,6 +24,7 @@ from perfledger_service.rendering.cost.compare import (
 )
 from perfledger_service.rendering.cost.plots import break_even_chart, tornado_chart
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.escape import link
 from perfledger_service.values.change_price import PriceHistory
 from perfledger_service.values.cost_views import (
     COST_NUMBERS,
@@ -71,7 +72,12 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
         "comparison": comparison,
         "title": title_of(comparison),
         "answer": tuple(
-            answer_blocks(comparison.answer, use=comparison.use, piece=comparison.piece)
+            answer_blocks(
+                comparison.answer,
+                use=comparison.use,
+                piece=comparison.piece,
+                kept=comparison.kept_years,
+            )
         ),
         "rows": rows,
         "option": _option,
@@ -117,11 +123,14 @@ def _break_even(row: CostRow) -> str:
     return break_even_phrase(row.break_even)
 
 
-def _origin(row: CostRow) -> tuple[str, str]:
-    """Return the region and day of a row's price, and its source."""
+def _origin(row: CostRow) -> tuple[str, str, str]:
+    """Return the region and day of a row's price, its source and the source's address."""
     if row.server_price is not None:
-        return f"server price {row.server_price.dated}", row.server_price.source
-    return ("", "") if row.price is None else (origin_of(row.price), row.price.source)
+        price = row.server_price
+        return f"server price {price.dated}", price.source, link(price.source_url)
+    if row.price is None:
+        return "", "", ""
+    return origin_of(row.price), row.price.source, link(row.price.source_url)
 
 
 def _parameters(form: CostForm) -> Iterator[tuple[str, str]]:

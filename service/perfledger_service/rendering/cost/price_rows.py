@@ -13,6 +13,7 @@ from perfledger_baselines.judging.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, Provenance, UnitCost
 from perfledger_service.rendering.cost import yearly_rows
 from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.escape import link
 from perfledger_service.rendering.layout.verdict_rows import VerdictTableRow
 from perfledger_service.values.report import Report
 
@@ -70,6 +71,7 @@ class SourceRow:
     interval: str
     dated: str
     source: str
+    link: str  # the https address of the source, "" if none is known
     assumed: tuple[str, ...]
     warnings: tuple[str, ...]
     caveats: tuple[str, ...]  # warnings and caveats as sentences
@@ -232,6 +234,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
         interval=_ends(rate.low, rate.high),
         dated=rate_day(rate),
         source=rate.source,
+        link=link(rate.source_url),
         assumed=rate.assumed,
         warnings=rate.warnings,
         caveats=rate.caveats,

@@ -105,6 +105,7 @@ def _columns() -> tuple[Column[PriceSheetRow], ...]:
         fact("is_superseded", lambda row: row.is_superseded),
         fact("confidence", lambda row: row.price.confidence if row.price else UNKNOWN_CONFIDENCE),
         fact("source", lambda row: row.listed.source),
+        fact("source_url", lambda row: (row.price and row.price.source_url) or None),
         fact("warnings", lambda row: row.warnings),
         fact("provenance", lambda row: row.price.layer if row.price else UNKNOWN_CONFIDENCE),
         fact("age_days", lambda row: row.age_days),

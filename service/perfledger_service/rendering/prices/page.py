@@ -7,6 +7,7 @@ from itertools import groupby
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.escape import link
 from perfledger_service.rendering.layout.paging import page_of
 from perfledger_service.rendering.prices.list import (
     PriceSheetRow,
@@ -59,12 +60,21 @@ def prices_page(
 
 def _by_source(
     rows: Iterable[PriceSheetRow],
-) -> tuple[tuple[str, tuple[tuple[PriceSheetRow, str, str], ...]], ...]:
+) -> tuple[tuple[str, str, tuple[tuple[PriceSheetRow, str, str], ...]], ...]:
     """Return neighbouring rows of one source together, each row with its option and state."""
     return tuple(
-        (source, tuple((row, option_name(row.listed), price_state(row)) for row in group))
-        for source, group in groupby(rows, key=lambda row: row.listed.source)
+        (
+            source,
+            link(url),
+            tuple((row, option_name(row.listed), price_state(row)) for row in group),
+        )
+        for (source, url), group in groupby(rows, key=_source)
     )
+
+
+def _source(row: PriceSheetRow) -> tuple[str, str]:
+    """Return the source of a row's price and its address."""
+    return row.listed.source, "" if row.price is None else row.price.source_url
 
 
 def _search_words(row: PriceSheetRow) -> str:

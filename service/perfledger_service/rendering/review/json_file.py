@@ -22,7 +22,6 @@ from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.forecast import forecasts_record
 from perfledger_service.rendering.layout.document import attributes, field_names
 from perfledger_service.rendering.layout.writers import Plain, plain_value
-from perfledger_service.rendering.review.source_link import source_link
 
 
 def review_json(review: Review) -> str:
@@ -60,7 +59,8 @@ def review_json(review: Review) -> str:
         "risks": review.risks,
         "unknowns": review.unknowns,
         "inputs": [
-            _fields(each) | {"link": source_link(each.source) or None}
+            {name: value for name, value in _fields(each).items() if name != "source_url"}
+            | {"link": each.source_url or None}
             for each in review.model.inputs
         ],
         "why": _why(review),

@@ -106,7 +106,7 @@ def useful_hour_chart(review: Review) -> Chart:
         x=Axis(low=0.1, high=1.0, ticks=ticks, title=title, has_grid=False),
         y=linear_axis(0.0, most, title="USD"),
         marks=tuple(_on_top(lines)),
-        title="USD per hour needed, by the commitment utilization",
+        title=f"USD per hour needed over {YEARS} years, by the commitment utilization",
         height=_CURVES_HEIGHT,
     )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 from perfledger.rounding import decimals, digits, exact, integer
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
@@ -10,12 +10,14 @@ from perfledger_cost_models.procurement.decision import OptionOutcome, Switching
 from perfledger_cost_models.quote import price_day, price_origin
 from perfledger_cost_models.review.document import OptionFacts, Review, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven
+from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.review.source_link import source_link
+from perfledger_service.rendering.review.whole_dollars import whole
 
 _MAX_LEAD_TIME = 120
 UNKNOWN_VALUE = "not known"
+NO_ADDRESS = "no address"  # of a price whose source is not on the web, or not known to be
 MAX_ROWS = 500  # of each kind; the JSON has all
 HALF_PERCENT = 0.005
 _INPUT_DIGITS = 9  # so that payments of 10^7 USD can be reproduced
@@ -29,6 +31,7 @@ class OptionRow:
     name: str
     where: str
     origin: str  # region and day of the price
+    link: str  # the https address of its source, "" if none is known
     tone: str  # "chosen", "today" or "other"
     price: int
     npv: str
@@ -67,7 +70,8 @@ class InputRow:
     basis: str
     as_of: str
     source: str
-    link: str  # its public address, "" if it names none
+    link: str  # its https address, "" if none is known
+    is_price: bool  # a price must have an address, or say that it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,10 @@ class SwitchRow:
 def option_rows(review: Review) -> tuple[OptionRow, ...]:
     """Return the options, the lowest mean cost first."""
     numbers = {row.name: row.number for row in input_rows(review)}
-    origins = {each.name: _origin(each) for each in review.model.inputs}
+    inputs = {each.name: each for each in review.model.inputs}
     order = sorted(review.options, key=lambda one: one.outcome.npv_mean)
     return tuple(
-        _option(review, facts, number, numbers[rate], origins[rate])
+        _option(review, facts, number, numbers[rate], inputs[rate])
         for number, facts in enumerate(order, start=1)
         if (rate := facts.outcome.option.rate)
     )
@@ -107,7 +111,8 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
             basis=each.basis,
             as_of=_as_of(each),
             source=each.source,
-            link=source_link(each.source),
+            link=each.source_url,
+            is_price=each.unit.startswith(USD),
         )
         for number, each in enumerate(review.model.inputs, start=1)
     )
@@ -195,14 +200,14 @@ def with_unit(value: Decimal, unit: str) -> str:
 def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
     """Return the payments of an option at the start and in each year, in whole USD.
 
-    They are forecasts: cents would suggest a false precision.
+    Their shown sum is that of these.
     """
-    return tuple(each.quantize(Decimal(1), rounding=ROUND_HALF_EVEN) for each in outcome.paid)
+    return tuple(map(whole, outcome.paid))
 
 
 def whole_usd(value: Decimal) -> str:
     """Return a forecast amount in whole USD, with separators."""
-    return integer(value)
+    return integer(whole(value))
 
 
 def chance(share: float) -> str:
@@ -227,7 +232,7 @@ def _origin(price: ModelInput) -> str:
 
 
 def _option(
-    review: Review, facts: OptionFacts, place: int, price_number: int, origin: str
+    review: Review, facts: OptionFacts, place: int, price_number: int, rate: ModelInput
 ) -> OptionRow:
     outcome, option = facts.outcome, facts.outcome.option
     low, middle, high = outcome.npv_band
@@ -242,7 +247,8 @@ def _option(
         number=place,
         name=clean(option.name),
         where=option.where,
-        origin=clean(origin),
+        origin=clean(_origin(rate)),
+        link=rate.source_url,
         tone=tone,
         price=price_number,
         npv=npv,

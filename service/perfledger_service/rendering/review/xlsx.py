@@ -28,7 +28,12 @@ from perfledger_service.rendering.review.first_page import (
     unknown_line,
 )
 from perfledger_service.rendering.review.forecast_rows import named_periods, unit_of
-from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_whole_usd
+from perfledger_service.rendering.review.rows import (
+    NO_ADDRESS,
+    input_rows,
+    option_rows,
+    paid_whole_usd,
+)
 from perfledger_service.rendering.review.sweep_sheet import sweep_sheet
 from perfledger_service.rendering.review.xlsx_workbook import CellStyle, Workbook, Worksheet
 
@@ -36,7 +41,8 @@ MAX_TEXT = 2000
 _MAX_LITERAL = 200  # a text in a formula may have 255 characters
 INPUT_COLUMN, LINE_COLUMN = 4, 3  # the cells of the defined names
 
-_WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
+_WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80, 60)
+_ADDRESS_COLUMN = 10
 
 
 def review_xlsx(review: Review) -> bytes:
@@ -137,15 +143,15 @@ def _options(book: Workbook, review: Review) -> None:
             sheet.formula(row, 9, hour, float(outcome.hour), CellStyle.NUMBER)
         for column, usd in enumerate(outcome.npv_band, start=10):
             sheet.number(row, column, float(usd), CellStyle.USD)
-        sheet.number(row, 13, outcome.chance_best, CellStyle.SHARE)
-        sheet.number(row, 14, outcome.chance_cheaper, CellStyle.SHARE)
+        sheet.number(row, 13, outcome.chance_best, CellStyle.CHANCE)
+        sheet.number(row, 14, outcome.chance_cheaper, CellStyle.CHANCE)
         sheet.text(row, 15, option_row.origin)
 
 
 def _inputs(book: Workbook, review: Review) -> None:
     titles = (
         "n", "Input", "Name", "low", "most likely (change this)", "high", "Unit", "Basis", "As of",
-        "Source",
+        "Source", "Address",
     )  # fmt: skip
     sheet = book.sheet("Inputs", titles, _WIDTHS)
     rows = zip(input_rows(review), review.model.inputs, strict=True)
@@ -160,6 +166,10 @@ def _inputs(book: Workbook, review: Review) -> None:
             (input_row.unit, input_row.basis, input_row.as_of, input_row.source), start=6
         ):
             sheet.text(row, column, _cell(text))
+        if input_row.link:
+            sheet.address(row, _ADDRESS_COLUMN, input_row.link)
+        elif input_row.is_price:
+            sheet.text(row, _ADDRESS_COLUMN, NO_ADDRESS)
         book.name(each.name, f"Inputs!$E${row + 1}")
 
 
@@ -188,13 +198,18 @@ def _forecast(book: Workbook, review: Review) -> None:
         return
     row = 1
     for forecast in forecasts.forecasts:
-        look = CellStyle.USD if forecast.quantity is ForecastQuantity.USD else CellStyle.NUMBER
+        is_money = forecast.quantity is ForecastQuantity.USD
+        look = CellStyle.USD if is_money else CellStyle.NUMBER
         for name, quantiles in named_periods(forecast):
             sheet.text(row, 0, unit_of(forecast.quantity))
             sheet.text(row, 1, name)
             for column, amount in enumerate(quantiles, start=2):
                 sheet.number(row, column, amount, look)
-            sheet.formula(row, 7, f"G{row + 1}-E{row + 1}", quantiles[-1] - quantiles[2], look)
+            formula, apart = f"G{row + 1}-E{row + 1}", quantiles[-1] - quantiles[2]
+            if is_money:  # of the amounts as they are shown, as on the page
+                formula = f"ROUND(G{row + 1},0)-ROUND(E{row + 1},0)"
+                apart = round(quantiles[-1]) - round(quantiles[2])
+            sheet.formula(row, 7, formula, apart, look)
             row += 1
 
 

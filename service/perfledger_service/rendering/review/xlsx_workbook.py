@@ -1,6 +1,7 @@
 """Writes cells, formulas and names into an XLSX file; the only module that uses XlsxWriter.
 
-Text is always written as text: untrusted text is never read as a formula or an address.
+Text is always written as text: untrusted text is never read as a formula or an address. Only
+`address` writes a link.
 """
 
 import math
@@ -11,6 +12,8 @@ from io import BytesIO
 from typing import Any
 
 import xlsxwriter  # pyright: ignore[reportMissingTypeStubs] - it ends here
+
+from perfledger_service.rendering.review.rows import HALF_PERCENT
 
 
 class CellStyle(StrEnum):
@@ -23,6 +26,7 @@ class CellStyle(StrEnum):
     USD = "usd"  # a forecast, in whole USD
     NUMBER = "number"
     SHARE = "share"
+    CHANCE = "chance"  # of random draws, and so never shown as 0 or 100 %
     ENTRY = "entry"  # an input that the reader may change
     SUM = "sum"
 
@@ -36,6 +40,8 @@ _MAX_HEIGHT = 400.0  # a spreadsheet allows 409 points
 _USABLE_WIDTH = 0.95
 _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"
+# As `rows.chance` writes it: the cell holds the share of the draws, to be computed with.
+_CHANCE = f'[>{1 - HALF_PERCENT}]"> 99 %";[<{HALF_PERCENT}]"< 1 %";0\\ %'
 _FORMATS: dict[CellStyle, dict[str, object]] = {
     CellStyle.PLAIN: {"text_wrap": True, "valign": "top", "indent": 1},
     CellStyle.HEAD: {
@@ -50,6 +56,7 @@ _FORMATS: dict[CellStyle, dict[str, object]] = {
     CellStyle.USD: {"valign": "top", "num_format": "#,##0"},
     CellStyle.NUMBER: {"valign": "top", "num_format": _NUMBER},
     CellStyle.SHARE: {"valign": "top", "num_format": "0.0%"},
+    CellStyle.CHANCE: {"valign": "top", "num_format": _CHANCE},
     CellStyle.ENTRY: {
         "valign": "top",
         "num_format": _NUMBER,
@@ -75,6 +82,11 @@ class Worksheet:
         """Write a text, and make its row high enough for all lines."""
         self._sheet.write_string(row, column, text, self._looks[look])
         self._fit(row, column, text, look)
+
+    def address(self, row: int, column: int, url: str) -> None:
+        """Write an https address as a link, and make its row high enough."""
+        self._sheet.write_url(row, column, url, self._looks[CellStyle.PLAIN], url)
+        self._fit(row, column, url, CellStyle.PLAIN)
 
     def number(
         self, row: int, column: int, value: float, look: CellStyle = CellStyle.NUMBER

@@ -55,7 +55,7 @@ def test_what_cannot_be_compared_is_refused(run, words, error):
 
 def test_an_option_that_its_age_keeps_from_the_answer_is_named(run, tmp_path):
     sheet = tmp_path / "sheet.csv"
-    row = "mine,h8,us,H100-80GB,8,on_demand,,24,3,2025-11-01,2025-11-01,high,a list,"
+    row = "mine,h8,us,H100-80GB,8,on_demand,,24,3,2025-11-01,2025-11-01,high,a list,,"
     sheet.write_text(f"{packaged_text().splitlines()[0]}\n{row}\n")
 
     words = (*PRICE, "--at", "on-prem,p5,h8", "--prices", str(sheet))

@@ -194,6 +194,19 @@ def test_workloads_without_a_price_and_with_a_declared_one_are_named_once(report
     assert price_rows.unknown_workloads(()) == price_rows.declared_workloads(()) == ()
 
 
+def test_a_source_has_its_address_unless_it_could_end_a_link(reports):
+    report = reports["regressed"]
+    cost = next(each for each in report.unit_costs if each.usd is not None)
+    costs = tuple(
+        replace(cost, rate=replace(cost.rate, option=url, source_url=url))
+        for url in ("https://aws.example/p5", "", "https://aws.example/)x")
+    )
+    linked = replace(report, change_prices=(), projections=(), unit_costs=costs)
+
+    links = [row.link for row in price_rows.source_rows(linked)]
+    assert links == ["https://aws.example/p5", "", ""]
+
+
 def test_a_source_says_what_was_assumed_and_when_it_was_read(reports):
     _, own = price_rows.source_rows(reports["regressed"])
 

@@ -271,6 +271,19 @@ def test_inputs_are_numbered_with_their_range_and_source(small):
     assert all(row.as_of[:4].isdigit() for row in prices)
 
 
+def test_a_price_has_the_address_of_its_source(small):
+    rows = {row.name: row for row in input_rows(small)}
+    inputs = {each.name: each for each in small.model.inputs}
+
+    assert all(row.link == inputs[name].source_url for name, row in rows.items())
+    assert any(row.link for row in rows.values())
+    assert rows["w1_usd_per_hour"].is_price
+    assert not rows["hours_a_year"].is_price
+    for one in option_rows(small):
+        price = next(row for row in rows.values() if row.number == one.price)
+        assert one.link == price.link
+
+
 def test_what_would_change_the_answer_comes_nearest_first(small):
     rows = switch_rows(small)
     inputs = {row.number: row for row in input_rows(small)}

@@ -72,6 +72,33 @@ def test_every_input_and_line_has_a_name_and_every_figure_is_a_formula(content, 
 
 
 @pytest.mark.slow
+def test_each_price_links_to_its_source_or_says_that_it_has_no_address(content, example):
+    sheet = openpyxl.load_workbook(io.BytesIO(content))["Inputs"]
+    cells = {row[2].value: row[10] for row in sheet.iter_rows(min_row=2)}
+
+    for each in example.model.inputs:
+        cell = cells[each.name]
+        if each.source_url:
+            assert (cell.hyperlink.target, cell.value) == (each.source_url, each.source_url)
+        else:
+            expected = "no address" if each.unit.startswith("USD") else None
+            assert (cell.hyperlink, cell.value) == (None, expected)
+    assert any(cell.hyperlink for cell in cells.values())
+
+
+@pytest.mark.slow
+def test_a_chance_is_a_number_that_is_shown_as_on_the_page(content, example):
+    sheet = openpyxl.load_workbook(io.BytesIO(content))["Options"]
+    chances = {row[0].value: (row[13], row[14]) for row in sheet.iter_rows(min_row=2)}
+
+    for one in example.decision.outcomes:
+        best, cheaper = chances[one.option.name]
+        assert (best.value, cheaper.value) == (one.chance_best, one.chance_cheaper)
+        assert best.number_format == cheaper.number_format
+        assert best.number_format == '[>0.995]"> 99 %";[<0.005]"< 1 %";0\\ %'
+
+
+@pytest.mark.slow
 def test_the_allocations_columns_are_summed_live(content, example):
     book = openpyxl.load_workbook(io.BytesIO(content))
 

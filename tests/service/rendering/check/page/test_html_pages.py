@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from perfledger_cost_models.prices.packaged_sheet import packaged_sheet
 from perfledger_service.rendering.check.page import CONTENT_SECURITY_POLICY, static_folder
 from tests.suite.tries import tries
 
@@ -17,6 +18,8 @@ NASTY = (
 pieces = st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=5))
 nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
 VOID = {"meta", "link", "br", "input"}
+# A price links to its source; nothing is loaded from there.
+ADDRESSES = {price.source_url for price in packaged_sheet().prices if price.source_url}
 OURS = re.compile(
     r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json|/steps\?workload=[\w.~%-]*(&[\w=&]+)?)?|/series/\d+(\?page=\d+)?|/static/[\w./-]+"
     r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*(\?(text=[\w.~%-]+&)?page=\d+)?"
@@ -82,11 +85,13 @@ def test_pages_are_well_formed_and_have_a_title_a_heading_and_a_language(pages):
         assert page.values("lang") == ["en"]
 
 
-def test_pages_load_and_link_only_to_this_site(pages):
+def test_pages_load_only_from_this_site_and_link_to_sources_of_prices_besides(pages):
     for text in pages.values():
         links = Page(text).values("href", "src")
 
-        assert [link for link in links if not OURS.fullmatch(link)] == []
+        assert [link for link in links if not OURS.fullmatch(link)] == [
+            link for link in links if link in ADDRESSES
+        ]
         assert all(
             (static_folder() / link.removeprefix("/static/")).is_file()
             for link in links
@@ -131,7 +136,8 @@ def test_hostile_text_changes_no_structure(make_pages):
 
             assert unwrapped(page.tags) == expected[path]
             assert not [name for name, _ in page.attributes if name.startswith("on")]
-            assert all(OURS.fullmatch(link) for link in page.values("href", "src"))
+            links = page.values("href", "src")
+            assert all(OURS.fullmatch(link) or link in ADDRESSES for link in links)
             assert not re.search(r"[\u202e\x00]", content)
             content.encode("utf-8")
 
