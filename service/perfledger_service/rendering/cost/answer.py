@@ -27,7 +27,7 @@ _TAIL = QUANTILES[0]  # of the draws: if one option is cheaper in fewer, the oth
 
 
 def answer_blocks(
-    answer: CostAnswer | None, *, use: float, piece: str, kept: KeptYears | None = None
+    answer: CostAnswer | None, *, use: float, piece: str, kept_years: KeptYears | None = None
 ) -> Iterator[Block]:
     """Yield the answer as one paragraph of at most two sentences."""
     if answer is None:
@@ -42,12 +42,13 @@ def answer_blocks(
     quoted_rows = [*(row for row in rows if row), *(each.option for each in answer.speeds)]
     names = [row.price.sku if row.price else row.cost.name for row in quoted_rows]
     yield from sentences(
-        [" ".join(answer_sentences(answer, use=use, piece=piece, kept=kept))], names=names
+        [" ".join(answer_sentences(answer, use=use, piece=piece, kept_years=kept_years))],
+        names=names,
     )
 
 
 def answer_record(
-    answer: CostAnswer | None, *, use: float, piece: str, kept: KeptYears | None = None
+    answer: CostAnswer | None, *, use: float, piece: str, kept_years: KeptYears | None = None
 ) -> Mapping[str, object]:
     """Return the answer for programs: its sentences, and its figures."""
     if answer is None:
@@ -61,7 +62,7 @@ def answer_record(
         "commitment": answer.commitment,
     }
     return {
-        "sentences": tuple(answer_sentences(answer, use=use, piece=piece, kept=kept)),
+        "sentences": tuple(answer_sentences(answer, use=use, piece=piece, kept_years=kept_years)),
         "accelerator": answer.accelerator,
         **{key: None if row is None else row.cost.name for key, row in rows.items()},
         "required_speeds": tuple(
@@ -78,11 +79,11 @@ def answer_record(
 
 
 def answer_sentences(
-    answer: CostAnswer, *, use: float, piece: str, kept: KeptYears | None = None
+    answer: CostAnswer, *, use: float, piece: str, kept_years: KeptYears | None = None
 ) -> Iterator[str]:
     """Yield the cheapest option, owning's break-even, and the speeds other accelerators need."""
     rivals = [] if piece or answer.owned is None else list(_rivals(answer, use=use))
-    years = f" for {years_phrase(kept)}" if kept else ""
+    years = f" for {years_phrase(kept_years)}" if kept_years else ""
     owning = f"; owning{years} is cheaper {', and '.join(rivals)}" if rivals else ""
     yield f"{_cheapest(answer, use=use, piece=piece)}{owning}."
     if answer.speeds:
@@ -107,9 +108,9 @@ def switches_blocks(answer: CostAnswer | None) -> Iterator[Block]:
     )
 
 
-def years_phrase(kept: KeptYears) -> str:
+def years_phrase(kept_years: KeptYears) -> str:
     """Return the years that owned devices are kept: "3 years", "5 years (3 to 6)"."""
-    low, likely, high = map(rounding.digits, kept)
+    low, likely, high = map(rounding.digits, kept_years)
     return f"{likely} years" + ("" if low == high else f" ({low} to {high})")
 
 

@@ -66,13 +66,13 @@ def costs_document(view: CostView) -> Document:
             "use": view.use,
             "piece": view.piece or None,
             "answer": answer_record(
-                view.answer, use=view.use, piece=view.piece, kept=view.kept_years
+                view.answer, use=view.use, piece=view.piece, kept_years=view.kept_years
             ),
             **attributes(view, "works", "assumed", "unknown"),
         },
         blocks=(
             title(title_of(view)),
-            *answer_blocks(view.answer, use=view.use, piece=view.piece, kept=view.kept_years),
+            *answer_blocks(view.answer, use=view.use, piece=view.piece, kept_years=view.kept_years),
             table(
                 _shown_columns(longest),
                 rows,

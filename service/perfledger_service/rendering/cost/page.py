@@ -76,7 +76,7 @@ def _comparison_values(view: WhatIfView, comparison: CostView) -> dict[str, obje
                 comparison.answer,
                 use=comparison.use,
                 piece=comparison.piece,
-                kept=comparison.kept_years,
+                kept_years=comparison.kept_years,
             )
         ),
         "rows": rows,
