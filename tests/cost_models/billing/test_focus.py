@@ -224,7 +224,7 @@ def test_device_hours_count_every_accelerator():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"BillingCurrency": "EUR"}, "convert it to USD"),
+        ({"BillingCurrency": "EUR"}, "give the ECB's table"),
         ({"EffectiveCost": "free"}, "EffectiveCost 'free'"),
         ({"EffectiveCost": "NaN"}, "EffectiveCost"),
         ({"EffectiveCost": "9e999999"}, "EffectiveCost"),
@@ -382,5 +382,5 @@ def test_a_charge_on_top_of_an_hour_does_not_count_the_hour_again(cells):
 
 
 def test_a_currency_is_named_by_its_first_twenty_letters():
-    with pytest.raises(BillError, match=f"is in '{'E' * 20}': convert it to USD"):
+    with pytest.raises(BillError, match=f"is in '{'E' * 20}': give the ECB's table"):
         read_focus(lines({"BillingCurrency": "E" * 30}))

@@ -139,7 +139,7 @@ def test_rows_have_every_column_and_their_line():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (cells_of(BillingCurrency="EUR"), "line 2, is in 'EUR': convert it"),
+        (cells_of(BillingCurrency="EUR"), "line 2, is in 'EUR': give the ECB's table"),
         (cells_of()[:-1], "line 2: 8 cells for 9 columns"),
         ([*cells_of(), "5"], "line 2: 10 cells for 9 columns"),
     ],

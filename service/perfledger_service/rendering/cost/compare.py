@@ -330,9 +330,9 @@ def _row_notes(view: CostView) -> Iterator[str]:
         yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     yield from superseded_notes(view.rows)
     if any(row.break_even for row in view.rows):
-        kept = f" for {years_phrase(view.kept_years)}" if view.kept_years else ""
+        years = f" for {years_phrase(view.kept_years)}" if view.kept_years else ""
         yield (
-            f"Break-even: the allocated share from which owning{kept} is cheaper; against a "
+            f"Break-even: the allocated share from which owning{years} is cheaper; against a "
             "commitment, if it is sized to the hours used. The cost above is for a commitment "
             "of as many devices as are owned, paid for every hour; NPV is relative to it. NPV "
             "is the median of the draws, payback and IRR are for the most likely inputs."

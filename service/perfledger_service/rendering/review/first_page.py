@@ -82,11 +82,11 @@ def outlook_sentence(review: Review) -> str:
 def _budget_parts(review: Review) -> Iterator[str]:
     """Yield the parts that add up to the budget."""
     budget = review.budget
-    held, before, after = whole_parts(
+    commitments, before, after = whole_parts(
         (budget.held_usd or Decimal(0), budget.usd_before, budget.usd_after)
     )
     if budget.held_usd:
-        yield f"{whole_usd(held)} USD for existing commitments"
+        yield f"{whole_usd(commitments)} USD for existing commitments"
     if budget.hours_before:
         rate = number_format.cents(budget.rate_before)
         yield (
@@ -139,9 +139,9 @@ def _beside_the_budget(review: Review) -> Iterator[str]:
         return
     parts = [(clean(name), usd) for name, usd in bill_part.accelerators_usd.items() if usd]
     parts += [("everything else", bill_part.rest_usd)] if bill_part.rest_usd else []
-    shown = whole_parts([usd for _, usd in parts])
+    amounts_usd = whole_parts([usd for _, usd in parts])
     amounts = "; ".join(
-        f"{name}: {whole_usd(usd)}" for (name, _), usd in zip(parts, shown, strict=True)
+        f"{name}: {whole_usd(usd)}" for (name, _), usd in zip(parts, amounts_usd, strict=True)
     )
     yield (
         f"The budget has {clean(review.model.accelerator)} only: the bill has "

@@ -7,7 +7,7 @@ from perfledger_cost_models.billing.budget_variance import BudgetVariance
 from perfledger_cost_models.review.document import PreviousDecision, UnknownFigure
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number, whole_usd
-from perfledger_service.rendering.review.whole_dollars import whole
+from perfledger_service.rendering.review.whole_dollars import nearest_dollar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ def previous_quarter_text(last: PreviousDecision | UnknownFigure) -> PreviousQua
 def _variance_rows(variance: BudgetVariance) -> tuple[tuple[str, str], ...]:
     """Return budget, causes and actual in whole USD that add up; the price takes the remainder."""
     budget, volume, actual, efficiency = (
-        whole(usd)
+        nearest_dollar(usd)
         for usd in (
             variance.budget_usd,
             variance.volume_usd,

@@ -13,7 +13,7 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven
 from perfledger_cost_models.units import USD
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.review.whole_dollars import whole
+from perfledger_service.rendering.review.whole_dollars import nearest_dollar
 
 _MAX_LEAD_TIME = 120
 UNKNOWN_VALUE = "not known"
@@ -202,12 +202,12 @@ def paid_whole_usd(outcome: OptionOutcome) -> tuple[Decimal, ...]:
 
     Their shown sum is that of these.
     """
-    return tuple(map(whole, outcome.paid))
+    return tuple(map(nearest_dollar, outcome.paid))
 
 
 def whole_usd(value: Decimal) -> str:
     """Return a forecast amount in whole USD, with separators."""
-    return integer(whole(value))
+    return integer(nearest_dollar(value))
 
 
 def chance(share: float) -> str:

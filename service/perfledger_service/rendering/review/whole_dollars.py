@@ -11,14 +11,14 @@ from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 _USD = Decimal(1)
 
 
-def whole(usd: Decimal) -> Decimal:
+def nearest_dollar(usd: Decimal) -> Decimal:
     """Return an amount in whole USD, rounded half to even; never -0."""
     return usd.quantize(_USD, rounding=ROUND_HALF_EVEN) + 0
 
 
 def whole_difference(left: Decimal, right: Decimal) -> Decimal:
     """Return `left` less `right`, as both are shown."""
-    return whole(left) - whole(right)
+    return nearest_dollar(left) - nearest_dollar(right)
 
 
 def whole_parts(parts: Sequence[Decimal]) -> tuple[Decimal, ...]:
@@ -28,7 +28,7 @@ def whole_parts(parts: Sequence[Decimal]) -> tuple[Decimal, ...]:
     those that lost most; of equal ones to the first.
     """
     floors = [usd.quantize(_USD, rounding=ROUND_FLOOR) for usd in parts]
-    missing = int(whole(sum(parts, Decimal(0))) - sum(floors, Decimal(0)))
+    missing = int(nearest_dollar(sum(parts, Decimal(0))) - sum(floors, Decimal(0)))
     order = sorted(range(len(parts)), key=lambda place: floors[place] - parts[place])
     raised = set(order[:missing])
     return tuple(floor + (place in raised) for place, floor in enumerate(floors))

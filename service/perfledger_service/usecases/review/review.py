@@ -134,7 +134,7 @@ def review(request: ReviewRequest) -> Review:
         targets = projection_targets(plan, sheet=books.sheet, today=request.today)
         records, records_source = _records(request, targets)
         bill, bill_source = _bill(request, books.sheet)
-        previous, last_source = _previous_review(request)
+        previous, last_source = _previous(request)
         beside = _read_plan_files(plan, request, books.sheet)
         attachments = read_attachments(plan, request.plan.parent)
         sources = (
@@ -245,9 +245,7 @@ def _bill(
     return bill, (source,)
 
 
-def _previous_review(
-    request: ReviewRequest,
-) -> tuple[PreviousReview | None, tuple[ReviewSource, ...]]:
+def _previous(request: ReviewRequest) -> tuple[PreviousReview | None, tuple[ReviewSource, ...]]:
     if request.previous is None:
         return None, ()
     file = request.previous
