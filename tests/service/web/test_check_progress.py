@@ -1,5 +1,6 @@
 """Tests `/api/v1/checks/progress` over real HTTP, and what check and page say of it."""
 
+from collections import Counter
 from datetime import timedelta
 
 import cmarkgfm
@@ -113,6 +114,27 @@ def test_a_check_is_posted_once_a_minute_and_not_again_if_that_fails(announced, 
 
     begin = clock.now - 9 * PROGRESS_POST_INTERVAL / 4
     assert posted_at == [begin + count * PROGRESS_POST_INTERVAL for count in range(3)]
+
+
+def test_many_checks_at_once_leave_half_of_githubs_requests_to_results(announced, clock):
+    heads = [f"{number:040x}" for number in range(40)]
+    for sha in heads:
+        document = HEAD | {"head_sha": sha, "machine_classes": ["cpu:*:1"]}
+        url = "/api/v1/checks"
+        announced.client.post(url, json=document, headers=HEADERS).raise_for_status()
+    posts = []
+    for _ in range(60):  # a message of each every half minute, half an hour long
+        announced.jobs.checks.clear()
+        for sha in heads:
+            assert tell(announced, head_sha=sha).status_code == 202
+        posts += [one.head_sha for one in announced.jobs.checks]
+        clock.now += PROGRESS_POST_INTERVAL / 2
+
+    first, later = posts[: len(heads)], Counter(posts)
+    assert sorted(first) == heads
+    assert set(later) == set(heads)
+    assert 3 * len(posts) <= 5000 / 2 / 2
+    assert min(later.values()) >= 8  # every three or four minutes
 
 
 def test_the_page_of_a_pull_request_says_how_far_its_check_is(announced, clock):

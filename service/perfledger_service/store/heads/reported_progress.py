@@ -92,6 +92,20 @@ def claim_post(session: Session, head: CheckedHead, *, before: datetime, now: da
     return True
 
 
+def count_heard_heads(session: Session, *, since: datetime) -> int:
+    """Return the number of heads of all projects of which something was heard after a time."""
+    heads = (
+        select(
+            ReportedProgressRow.project_id,
+            ReportedProgressRow.pull_request,
+            ReportedProgressRow.head_sha,
+        )
+        .where(col(ReportedProgressRow.heard_at) > since)
+        .distinct()
+    )
+    return session.exec(select(func.count()).select_from(heads.subquery())).one()
+
+
 def claim_silent_heads(session: Session, *, now: datetime) -> tuple[CheckedHead, ...]:
     """Return heads of which nothing more was heard; the caller posts that, once."""
     is_silent = (

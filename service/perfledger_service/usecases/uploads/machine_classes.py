@@ -36,6 +36,7 @@ from perfledger_service.store.expected_classes import (
 from perfledger_service.store.heads.reported_progress import (
     claim_post,
     claim_silent_heads,
+    count_heard_heads,
     progress_of_head,
     put_progress,
     remove_old_progress,
@@ -57,7 +58,7 @@ from perfledger_service.values.pull_request_report import (
     RemovedReport,
 )
 from perfledger_service.values.report import Conclusion, ExitCode
-from perfledger_service.values.upload_views import ReportedProgress, UploadStatus
+from perfledger_service.values.upload_views import SILENCE, ReportedProgress, UploadStatus
 
 # Most announced heads that are kept. Heads whose deadlines are in the future or passed within the
 # hour, so that one that ends at once counts too; more than any project has pull requests.
@@ -65,9 +66,10 @@ MAX_ANNOUNCED_HEADS = 1000
 ANNOUNCEMENT_PERIOD = timedelta(hours=1)
 # Older deadlines were posted before the service stopped.
 MAX_DEADLINE_AGE = timedelta(days=7)
-# Between posts of a check's progress: GitHub allows an installation 5,000 requests an hour, and a
-# post takes three.
-PROGRESS_POST_INTERVAL = timedelta(minutes=1)
+PROGRESS_POST_INTERVAL = timedelta(minutes=1)  # between posts of a check's progress, or longer
+# Between posts of progress of all checks. GitHub allows an installation 5,000 requests an hour, and
+# a post takes three: progress takes half of them, so that results never wait for the next hour.
+ALL_PROGRESS_INTERVAL = 3 * timedelta(hours=1) / 2500
 # Why an upload is refused that another comparison needs.
 OTHER_BASE = (
     "its result compares with another base than the pull request has now: push a commit, or "
@@ -132,8 +134,9 @@ def receive_progress(
 ) -> tuple[QueuedCheck, ...]:
     """Store how far a runner is with an announced check; only its last word is kept.
 
-    Returns the check to post: at most one a minute for each head. Raises NotFoundError for a check
-    that nobody announced, and UsageError for too many machine classes.
+    Returns the check to post: at most one a minute for each head, and less often while more than a
+    dozen heads are measured, whichever installation their projects belong to. Raises NotFoundError
+    for a check that nobody announced, and UsageError for too many machine classes.
     """
     now = progress.heard_at
     with write_session(engine) as session:
@@ -148,7 +151,9 @@ def receive_progress(
             msg = f"more than {MAX_CLASSES} machine classes report progress of one commit"
             raise UsageError(msg)
         put_progress(session, head, progress)
-        is_due = claim_post(session, head, before=now - PROGRESS_POST_INTERVAL, now=now)
+        heads = count_heard_heads(session, since=now - SILENCE)
+        interval = max(PROGRESS_POST_INTERVAL, heads * ALL_PROGRESS_INTERVAL)
+        is_due = claim_post(session, head, before=now - interval, now=now)
         session.commit()
     return (_post_once(head, now),) if is_due else ()
 

@@ -9,6 +9,7 @@ from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.heads.reported_progress import (
     claim_post,
     claim_silent_heads,
+    count_heard_heads,
     progress_of_head,
     progress_of_pull_request,
     put_progress,
@@ -90,6 +91,15 @@ def test_a_head_is_posted_once_in_an_interval_whichever_class_speaks(store, head
 
     assert not store(claim_post, head, before=now - SECOND, now=now)
     assert store(claim_post, head, before=now, now=now + SECOND)
+
+
+def test_heads_of_which_something_was_heard_are_counted_once(store, head, progress, now):
+    other_head = replace(head, head_sha="c" * 40)
+    for one, machine_class in ((head, "cpu:a:1"), (head, "cpu:b:1"), (other_head, "cpu:a:1")):
+        store(put_progress, one, replace(progress, machine_class=machine_class))
+
+    assert store(count_heard_heads, since=now - SECOND) == 2
+    assert store(count_heard_heads, since=now) == 0
 
 
 def test_silence_is_claimed_once_and_again_after_another_word(store, head, progress, now):
