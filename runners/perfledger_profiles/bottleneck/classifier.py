@@ -52,8 +52,8 @@ _ON_CPU = (
 )
 _HOST_UNKNOWN = (
     "{} of the step has no work on the device, and the host's recorded calls do not show "
-    "why: they cover too little of it, the file is cut off, another clock timed them, or launched "
-    "work was held up"
+    "why: they cover too little of it, the file is cut off, another clock timed them, launched "
+    "work was held up, or the host waits for an idle device"
 )
 _NO_HOST = (
     "{} of the step has no work on the device, and no host call was recorded in that time "

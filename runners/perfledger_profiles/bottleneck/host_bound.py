@@ -159,10 +159,11 @@ def _runtime_kind(operation: Operation) -> BottleneckDetail:
 
 
 def _is_first_call(operation: Operation) -> bool:
-    """Return whether calls take so long that they must load code or create a context."""
-    if not operation.count:
-        return False
-    seconds = operation.seconds / operation.count
+    """Return whether calls take so long that they must load code or create a context.
+
+    A call that began before the step is not counted in it.
+    """
+    seconds = operation.seconds / max(operation.count, 1.0)
     if KERNEL_LAUNCH.match(operation.name):
         return seconds > MAX_LAUNCH_SECONDS or operation.name.endswith(LONG_LAUNCH)
     return seconds > MAX_ALLOCATION_SECONDS and ALLOCATION.search(operation.name) is not None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from perfledger.profile import TORCH_PROFILER, Bucket, Profile
+from perfledger.profile import TORCH_PROFILER, Bucket, Operation, Profile
 from perfledger.rounding import decimals, digits, integer, percentage
 from perfledger_profiles.bottleneck.step_shares import is_sum_of_kernels
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
@@ -17,6 +17,7 @@ from perfledger_profiles.diff.uniform_slowdown import (
     opposing_seconds,
 )
 from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_profiles.timeline.collective_sizes import MESSAGE_BYTES
 from perfledger_profiles.xla.host_events import XLA_RUNTIME
 
 # With a larger unlisted share, the list does not explain the change.
@@ -31,6 +32,9 @@ MAX_DILATION = 10.0
 # At twelve runnable tasks per core, unchanged operations became faster by 2.4 times the change of
 # the step, and others slower by more.
 MAX_OPPOSING_SHARE = 2.25
+
+# Share of a message; a smaller difference does not make its collective slower.
+MAX_MESSAGE_STEP = 0.05
 
 # A larger share of a change is a multiple: nobody reads 191,135 %.
 TIMES_FROM = 2.0
@@ -120,7 +124,7 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
     idle_s, opposing_s = _unknown_idle_seconds(evidence), _opposing_seconds(evidence)
-    wait_s = _runtime_wait_seconds(evidence)
+    wait_s, collectives_s = _runtime_wait_seconds(evidence), _collective_seconds(evidence)
     doubts = {
         drift: abs(drift_s),
         _note_on_unseen(unseen_s / change_s): unseen_s,
@@ -128,6 +132,7 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
         _note_on_idle(idle_s / change_s): idle_s,
         _note_on_opposing(opposing_s / change_s): opposing_s,
         _note_on_wait(wait_s / change_s): wait_s,
+        _note_on_collectives(collectives_s / change_s): collectives_s,
     }
     if fsum(doubts.values()) > max(MAX_OPEN_SHARE * change_s, noise_s):
         return f"{NOT_ATTRIBUTABLE}: {max(doubts, key=lambda note: doubts[note])}"
@@ -233,6 +238,14 @@ def _note_on_wait(share: float) -> str:
     )
 
 
+def _note_on_collectives(share: float) -> str:
+    return (
+        f"{_part_of('the change', share)} is in collectives that are called as before: they last "
+        "until the last rank joins, so another rank may be slower; compare the profiles of all "
+        "ranks on both sides"
+    )
+
+
 def _note_on_contradiction(evidence: ProfileComparison) -> str:
     direction = "slower" if evidence.change_seconds > 0 else "faster"
     return (
@@ -326,6 +339,29 @@ def _runtime_wait_seconds(evidence: ProfileComparison) -> float:
         for side in (evidence.base, evidence.head)
     )
     return abs(after - before)
+
+
+def _collective_seconds(evidence: ProfileComparison) -> float:
+    """Return how much of the change is in collectives with the same calls and messages.
+
+    Each waits for the last rank to join (as in NCCL and Gloo), and one rank's profile does not show
+    how much of its time that is. Zero if the median message changed, which explains longer calls.
+    """
+    sizes = [side.reading(MESSAGE_BYTES) for side in (evidence.base, evidence.head)]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes) and max(known) - min(known) > MAX_MESSAGE_STEP * max(known):
+        return 0.0
+    same = (
+        change.delta_seconds
+        for change in evidence.changes
+        if change.is_same_work and all(_is_collective(one) for one in change.head)
+    )
+    is_slower = evidence.change_seconds > 0
+    return max(0.0, fsum(same) if is_slower else -fsum(same))
+
+
+def _is_collective(operation: Operation) -> bool:
+    return operation.bucket is Bucket.COMMUNICATION
 
 
 def _opposing_seconds(evidence: ProfileComparison) -> float:

@@ -23,7 +23,7 @@ from perfledger_profiles.diff.lines import longest_lines
 from perfledger_profiles.diff.matching import match
 from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise, typical_profile
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
-from perfledger_profiles.diff.operations import operations_of
+from perfledger_profiles.diff.operations import operations_of, with_unlisted_kernels
 from perfledger_profiles.diff.suggestions import suggestion
 from perfledger_profiles.diff.uniform_slowdown import (
     difference_of_recordings,
@@ -110,7 +110,8 @@ def explain(
 def changes_of(base: Profile, head: Profile) -> tuple[OperationChange, ...]:
     """Return the matched operations of the two steps; summaries are matched by their kernels."""
     families = {kernel.name: kernel.family for side in (base, head) for kernel in side.kernels}
-    return match(operations_of(base), operations_of(head), families=families)
+    changes = match(operations_of(base), operations_of(head), families=families)
+    return with_unlisted_kernels(changes, base, head)
 
 
 def waterfall(base: Profile, head: Profile, noise: ProfileNoise) -> tuple[BucketChange, ...]:

@@ -1,9 +1,12 @@
 """Prepares profiles and their operations for comparison."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, Kernel, Operation, Profile
+from perfledger.records import Side
+from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.timeline.breakdown import (
     OTHER_OPERATIONS,
     OUTSIDE_OPERATIONS,
@@ -50,6 +53,47 @@ def operations_of(profile: Profile) -> tuple[Operation, ...]:
         if len(counted) <= MAX_COMPARED
         else longest_operations(counted, most=MAX_COMPARED)
     )
+
+
+def with_unlisted_kernels(
+    changes: Sequence[OperationChange], base: Profile, head: Profile
+) -> tuple[OperationChange, ...]:
+    """Return the changes in which no kernel is new or gone whose calls the other side has, too.
+
+    A profile lists its longest operations and sums the others, so a kernel may be listed on one
+    side only; its launches are known from the kernels. On the other side it took less than any
+    listed operation, which counts as no time.
+    """
+    unlisted = {Side.BASE: _unlisted_launches(base), Side.HEAD: _unlisted_launches(head)}
+    return tuple(_with_other_side(change, unlisted) for change in changes)
+
+
+def _with_other_side(
+    change: OperationChange, unlisted: Mapping[Side, Mapping[str, float]]
+) -> OperationChange:
+    if change.stage is not MatchStage.ALONE:
+        return change
+    listed, other = (change.head, Side.BASE) if change.head else (change.base, Side.HEAD)
+    needed: defaultdict[str, float] = defaultdict(float)
+    for one in listed:
+        needed[one.name] += one.count
+    if any(unlisted[other].get(name, 0.0) < max(count, 1.0) for name, count in needed.items()):
+        return change
+    without_time = tuple(replace(one, seconds=0.0, lines=()) for one in listed)
+    if other is Side.BASE:
+        return replace(change, base=without_time, stage=MatchStage.SAME)
+    return replace(change, head=without_time, stage=MatchStage.SAME)
+
+
+def _unlisted_launches(profile: Profile) -> Mapping[str, float]:
+    """Return the launches per step of kernels beyond those of the listed operations, by name."""
+    launches: defaultdict[str, float] = defaultdict(float)
+    for kernel in profile.kernels:
+        launches[kernel.name] += kernel.count
+    for one in operations_of(profile):
+        if one.name in launches:
+            launches[one.name] -= one.count
+    return launches
 
 
 def _one_iteration(profile: Profile) -> Profile:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger.profile import StreamIdle
+from perfledger.profile import Bucket, Operation, StreamIdle
 from perfledger.rounding import digits
+from perfledger_profiles.parsing.copy_names import is_copy_call
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.units import NS_PER_MS, NS_PER_S
 from perfledger_profiles.timeline.intervals import (
@@ -25,6 +26,15 @@ HELD_UP = (
     "launched work begins up to {} ms late on an idle device, and the file does not show what "
     "holds it up: record from before its launch, and every process that uses the device"
 )
+IDLE_WAITS = (
+    "the host waits {} ms of a step for a device without recorded work, and the file does not show "
+    "for what: record the work of all devices, processes and graphs, after a warm-up"
+)
+# Mean of a call, beside the device's work: its driver reports the end of work within 0.1 ms.
+MAX_IDLE_WAIT_SECONDS = 1e-3
+# Share of the host's time; with less, its other calls keep the device waiting.
+MIN_IDLE_WAITS = 0.5
+_HOST_BUCKETS = frozenset({Bucket.SYNC, Bucket.RUNTIME, Bucket.CPU, Bucket.OTHER})
 # Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
 KERNEL_WAIT_NS = 30_000
 
@@ -140,6 +150,24 @@ def _longest_held_ns(launched: LaunchedWork, windows: TimeSegments) -> int:
     gaps = device_gaps(launched)
     spans = gaps.held_spans.where(gaps.is_linked)
     return int((spans.end_ns - spans.start_ns).max(initial=0))
+
+
+def note_on_idle_waits(operations: Sequence[Operation]) -> tuple[str, ...]:
+    """Return a note if most of the host's time is long waits for a device that does not work.
+
+    `operations` have exclusive seconds per step, so a wait beside the device's work has none. Calls
+    that copy are left out: they also copy on the host.
+    """
+    host_s = sum(one.seconds for one in operations if one.bucket in _HOST_BUCKETS)
+    waits_s = sum(
+        one.seconds
+        for one in operations
+        if one.bucket is Bucket.SYNC
+        and not is_copy_call(one.name)
+        and one.seconds > MAX_IDLE_WAIT_SECONDS * one.count
+    )
+    is_most = waits_s > MAX_IDLE_WAIT_SECONDS and waits_s > MIN_IDLE_WAITS * host_s
+    return (IDLE_WAITS.format(digits(1e3 * waits_s, 3)),) if is_most else ()
 
 
 def kernel_waits(launched: LaunchedWork, *, owner: int) -> TimeSegments:

@@ -52,6 +52,7 @@ from perfledger_profiles.timeline.idle_reasons import (
     idle_per_step,
     kernel_waits,
     note_on_held_work,
+    note_on_idle_waits,
     stream_calls,
 )
 from perfledger_profiles.timeline.intervals import (
@@ -128,15 +129,16 @@ def build_profile(
         if len(parts) > 1
     ]
     devices = _device_steps(trace, parts, alone, labels)
+    has_device = bool(trace.is_device_work.any())
+    idle_waits = note_on_idle_waits(profile.operations) if has_device else ()
     profile = replace(
         profile,
-        notes=(*profile.notes, *note_on_devices(devices), *_note_on_held_work(parts)),
+        notes=(*profile.notes, *note_on_devices(devices), *_note_on_held_work(parts), *idle_waits),
         device=_device(trace, parts),
         devices=devices,
         has_steps=all(part.steps.has_markers for part in parts),
-        is_host_known=all(
-            is_host_known(part.trace, part.launched_by, part.steps) for part in parts
-        ),
+        is_host_known=not idle_waits
+        and all(is_host_known(part.trace, part.launched_by, part.steps) for part in parts),
     )
     return _with_details(
         profile, trace, parts, labels=labels, threads=threads, readings=mean_readings(readings)

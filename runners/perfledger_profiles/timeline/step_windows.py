@@ -38,7 +38,7 @@ ITERATIONS = (
     "a step, or a layer of one"
 )
 NO_DEVICE_WORK = (
-    "the host launches kernels, but the file has no work of the device: record its activity too "
+    "the program uses a device, but the file has no work of it: record its activity too "
     "(ProfilerActivity.CUDA, nsys --trace=cuda), with one profiler at a time"
 )
 NO_WORK_OF_DEVICES = (

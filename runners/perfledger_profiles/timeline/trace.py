@@ -27,6 +27,12 @@ MAX_COUNT = 2**62
 GRAPH_LAUNCH = "GraphLaunch"
 # cudaLaunchKernel, cuLaunchKernelEx, hipGraphLaunch, hipExtModuleLaunchKernel.
 _LAUNCH = re.compile(r"(?:cuda|cu|hip)\w*Launch")
+# What only a program that uses a device calls: pinned memory, memory kept for a stream, collectives
+# of devices, and the operators of device libraries (names of ATen's native_functions.yaml).
+_OF_DEVICE = re.compile(
+    r"[nrh]ccl:\w+|aten::(?:record_stream|_?pin_memory|_?(?:cudnn|miopen)_\w+"
+    r"|_(?:flash|efficient|cudnn)_attention_(?:forward|backward))"
+)
 
 
 class CallKind(IntEnum):
@@ -134,11 +140,15 @@ class Trace:
 
     @property
     def lacks_device_work(self) -> bool:
-        """Return whether the host launches kernels that the file lacks or gives no time."""
+        """Return whether the program uses a device whose work the file lacks or gives no time.
+
+        Launches show it; without them, operators that run on no CPU.
+        """
         if bool((self.is_device_work & (self.end_ns > self.start_ns)).any()):
             return False
         launches = self.find_by_name([_LAUNCH.search(name) is not None for name in self.names])
-        return bool((launches & (self.kind == CallKind.RUNTIME)).any())
+        uses = self.find_by_name([_OF_DEVICE.fullmatch(name) is not None for name in self.names])
+        return bool((launches & (self.kind == CallKind.RUNTIME) | uses & self.is_on_host).any())
 
     @property
     def is_on_host(self) -> BoolArray:

@@ -25,7 +25,12 @@ from perfledger_profiles.timeline.breakdown import (
 )
 from perfledger_profiles.timeline.device_steps import device_step, note_on_devices
 from perfledger_profiles.timeline.device_windows import with_known_steps
-from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step, kernel_waits
+from perfledger_profiles.timeline.idle_reasons import (
+    StreamCalls,
+    idle_per_step,
+    kernel_waits,
+    note_on_idle_waits,
+)
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.memory import memory_points, memory_readings
 from perfledger_profiles.xla.device_plane import (
@@ -106,10 +111,11 @@ def profile_of_planes(
         notes=(*dict.fromkeys(note for each in steps for note in each.notes), *left_out_notes),
     )
     windows = [timeline.windows for timeline in timelines]
+    idle_waits = note_on_idle_waits(profile.operations) if works else ()
     profile = replace(
         profile,
         has_steps=all(each.has_markers for each in steps),
-        is_host_known=all(each.is_host_known for each in steps),
+        is_host_known=not idle_waits and all(each.is_host_known for each in steps),
         device=profiled_device(devices),
         kernels=kernels_of(works, steps) if works else (),
         streams=idle_streams(works, windows, host.launches) if works else (),
@@ -127,7 +133,7 @@ def profile_of_planes(
         profile,
         readings=(*readings, *memory_readings(profile.memory)),
         devices=by_device,
-        notes=(*profile.notes, *note_on_devices(by_device)),
+        notes=(*profile.notes, *note_on_devices(by_device), *idle_waits),
     )
 
 

@@ -259,3 +259,13 @@ def test_a_jitted_call_of_milliseconds_does_more_than_launch(make):
 
     assert host_kind(quick) is BottleneckDetail.LAUNCH
     assert host_kind(replace(quick, seconds=6.1e-3)) is BottleneckDetail.NONE
+
+
+def test_a_first_call_that_began_before_the_step_is_a_first_call(make):
+    """The step is the device's window, and the launch that loads the code began before it."""
+    launch = make.operation("cudaLaunchKernel (over 1 ms)", 1.4e-3, 0, bucket=Bucket.RUNTIME)
+    profile = replace(
+        make.profile(launch, make.operation("gemm", 15e-6)), kernels=kernels(15.0, 6.0, 5.0)
+    )
+
+    assert host_detail(profile) is BottleneckDetail.START_UP

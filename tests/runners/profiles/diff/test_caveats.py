@@ -2,8 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import Bucket, Kernel, OperationFamily
+from perfledger.profile import Bucket, Kernel, OperationFamily, ProfileReading
 from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.timeline.collective_sizes import MESSAGE_BYTES
+
+COMMUNICATION = Bucket.COMMUNICATION
 
 
 def pair(make, *, kernels=0.0, planted=2e-3):
@@ -253,3 +256,49 @@ def test_a_multiple_of_the_change_is_no_percentage(make, timed, words):
     explanation = explain(*pair(make), timing=(9.9e-3, timed))
 
     assert words in explanation.note
+
+
+@pytest.mark.parametrize(
+    ("head_bytes", "count", "is_attributable"),
+    [(4e6, 3, False), (None, 3, False), (8e6, 3, True), (4e6, 6, True)],
+)
+def test_a_collective_that_is_called_as_before_may_wait_for_another_rank(
+    make, head_bytes, count, is_attributable
+):
+    """Larger messages or more calls explain a longer collective; nothing else on one rank does."""
+    work = make.operation("aten::mm", 10e-3)
+    base, head = (
+        replace(
+            make.profile(
+                work, make.operation("ncclKernel_AllReduce", seconds, calls, bucket=COMMUNICATION)
+            ),
+            readings=() if size is None else (ProfileReading(name=MESSAGE_BYTES, value=size),),
+        )
+        for seconds, calls, size in ((2e-3, 3, 4e6), (6e-3, count, head_bytes))
+    )
+
+    explanation = explain(base, head)
+
+    assert [cause.name for cause in explanation.causes] == ["ncclKernel_AllReduce"]
+    assert explanation.is_attributable is is_attributable
+    assert is_attributable or explanation.note == (
+        "not attributable from this profile: 100 % of the change is in collectives that are called "
+        "as before: they last until the last rank joins, so another rank may be slower; compare "
+        "the profiles of all ranks on both sides"
+    )
+
+
+def test_a_longer_collective_beside_a_slower_kernel_leaves_the_kernel_the_cause(make):
+    base, head = (
+        make.profile(
+            make.operation("aten::mm", work),
+            make.operation("aten::gelu", 3e-3),
+            make.operation("ncclKernel_AllReduce", collective, 3, bucket=COMMUNICATION),
+        )
+        for work, collective in ((10e-3, 2e-3), (14e-3, 2.5e-3))
+    )
+
+    explanation = explain(base, head)
+
+    assert explanation.is_attributable
+    assert [cause.name for cause in explanation.causes] == ["aten::mm"]

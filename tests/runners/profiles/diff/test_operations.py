@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.profile import Bucket
+from perfledger.profile import Bucket, Kernel, OperationFamily
+from perfledger_profiles.diff.cause import ChangeKind
+from perfledger_profiles.diff.diff import changes_of
 from perfledger_profiles.diff.operations import MAX_COMPARED, by_iteration, operations_of
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS, OUTSIDE_OPERATIONS
 
@@ -68,3 +70,31 @@ def test_steps_need_no_repeats(make):
     marked = replace(recording(make, 3.0), has_steps=True)
 
     assert by_iteration((marked, marked)) == ()
+
+
+@pytest.mark.parametrize(
+    ("launches", "kind"),
+    [(5.0, ChangeKind.RATE), (4.0, ChangeKind.NEW), (0.0, ChangeKind.NEW)],
+)
+def test_a_kernel_that_one_side_sums_up_with_others_is_not_new(make, launches, kind):
+    """Of five calls in base, the longest is listed; head lists another one, which took longer."""
+    listed = make.operation("ncclKernel_SendRecv", 1.0, path="backward")
+    grown = make.operation("ncclKernel_SendRecv", 2.0, 4.0, path="forward")
+    others = make.operation(OTHER_OPERATIONS, 0.5, 9.0)
+    base = with_launches(make.profile(listed, others), launches)
+    head = with_launches(make.profile(listed, grown), 5.0)
+
+    changes = changes_of(base, head)
+
+    change = next(one for one in changes if one.head == (grown,))
+    assert (change.kind, change.delta_seconds) == (kind, 2.0)
+    assert sum(one.delta_seconds for one in changes) == pytest.approx(1.5)
+    gone = next(one for one in changes_of(head, base) if one.base == (grown,))
+    assert gone.kind is (kind if kind is ChangeKind.RATE else ChangeKind.GONE)
+
+
+def with_launches(profile, count):
+    kernel = Kernel(
+        name="ncclKernel_SendRecv", family=OperationFamily.COMMUNICATION, seconds=1.0, count=count
+    )
+    return replace(profile, kernels=(kernel,) if count else ())

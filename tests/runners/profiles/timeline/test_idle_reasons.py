@@ -2,10 +2,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.profile import Bucket
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
 from perfledger_profiles.timeline.idle_reasons import (
+    IDLE_WAITS,
     StreamCalls,
     idle_per_step,
     note_on_held_work,
+    note_on_idle_waits,
     stream_calls,
     waits_for_others,
 )
@@ -222,3 +228,40 @@ def test_several_devices_have_one_note_with_the_longest_wait(trace):
 
     assert "0.684 ms" in note
     assert note_on_held_work([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("waits", "is_noted"),
+    [
+        ({"name": "cudaDeviceSynchronize", "seconds": 8e-3}, True),
+        ({"name": "block_until_ready", "seconds": 8e-3, "count": 0.0}, True),
+        ({"name": "cudaStreamSynchronize", "seconds": 8e-3, "count": 100.0}, False),
+        ({"name": "hipMemcpyWithStream", "seconds": 8e-3}, False),
+        ({"name": "cudaDeviceSynchronize", "seconds": 4e-3}, False),
+        ({"name": "aten::mm", "seconds": 8e-3, "bucket": Bucket.COMPUTE}, False),
+    ],
+)
+def test_long_waits_for_an_idle_device_are_noted_if_they_are_most_of_the_hosts_time(
+    make, waits, is_noted
+):
+    """Short waits keep a device waiting, and a copy works on the host while it waits."""
+    wait = make.operation(**{"bucket": Bucket.SYNC, **waits})
+    launch = make.operation("cudaLaunchKernel", 5e-3, 500.0, bucket=Bucket.RUNTIME)
+
+    notes = note_on_idle_waits((wait, launch))
+
+    assert notes == ((IDLE_WAITS.format("8"),) if is_noted else ())
+
+
+def test_a_host_that_waits_for_an_idle_device_does_not_bound_the_step(trace):
+    """An earlier rule called this "the host, sync": the device works 10 us of 20 ms."""
+    trace.step(1, 0, 20_000)
+    trace.launch("cudaLaunchKernel", 10, 5, kernel="gemm", at=20, lasts=10, correlation=1)
+    trace.add("cudaDeviceSynchronize", 40, 19_000, cat="cuda_runtime")
+
+    profile = trace.read()
+    classification = classify(profile)
+
+    assert classification.primary is Bottleneck.UNKNOWN
+    assert IDLE_WAITS.format("19") in profile.notes
+    assert recommendations(profile, classification) == ()

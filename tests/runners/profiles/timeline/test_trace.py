@@ -40,3 +40,26 @@ def test_calls_are_found_by_name(columns):
 def test_a_profile_without_memory_events_has_no_instants(columns):
     assert columns.memory.time_ns.size == 0
     assert columns.memory.devices == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [
+        ("aten::record_stream", True),
+        ("aten::_pin_memory", True),
+        ("aten::cudnn_convolution", True),
+        ("aten::miopen_batch_norm", True),
+        ("aten::_flash_attention_forward", True),
+        ("nccl:all_to_all", True),
+        ("aten::is_pinned", False),
+        ("gloo:all_reduce", False),
+        ("aten::_scaled_dot_product_flash_attention_for_cpu", False),
+    ],
+)
+def test_operators_that_run_on_no_cpu_show_that_a_devices_work_is_missing(trace, name, lacks):
+    assert trace.add("aten::mm", 0, 20).add(name, 20, 5).columns().lacks_device_work is lacks
+
+
+def test_a_file_with_the_devices_work_lacks_none(columns, trace):
+    assert not columns.lacks_device_work
+    assert not trace.add("nccl:all_reduce", 40, 5).columns().lacks_device_work

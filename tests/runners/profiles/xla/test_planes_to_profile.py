@@ -5,6 +5,7 @@ from perfledger.records import Side
 from perfledger_profiles.parsing.device_choice import DeviceChoice
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import OUTSIDE_OPERATIONS
+from perfledger_profiles.timeline.idle_reasons import IDLE_WAITS
 from perfledger_profiles.xla.host_events import XLA_RUNTIME
 from perfledger_profiles.xla.planes_to_profile import profile_of_planes
 from perfledger_profiles.xla.step_windows import NO_STEPS
@@ -240,3 +241,28 @@ def test_a_profile_in_which_nothing_ran_is_an_error(planes):
     for empty in ((), (planes.host(),), (planes.plane("/device:TPU:0"),)):
         with pytest.raises(ProfileError, match="no step with a length"):
             read(*empty)
+
+
+@pytest.mark.parametrize(("wait", "is_known"), [(9_000_000, False), (90_000, True)])
+def test_a_wait_for_a_device_that_does_nothing_is_not_the_hosts(planes, wait, is_known):
+    """As of eight MI300X that work 4 of 104 ms while the host is in block_until_ready."""
+    profile = read(
+        planes.host(
+            planes.line(
+                "python",
+                planes.event("PjitFunction(f)", 0, 10_000),
+                planes.event("$api.py:3154 block_until_ready", 20_000, wait),
+            )
+        ),
+        planes.plane(
+            "/device:GPU:0",
+            planes.line(
+                "Stream #1(Compute)",
+                planes.event("gemm", 5_000, 2_000),
+                planes.event("gemm", 9_500_000, 2_000),
+            ),
+        ),
+    )
+
+    assert profile.is_host_known is is_known
+    assert (IDLE_WAITS.format(9) in profile.notes) is not is_known
