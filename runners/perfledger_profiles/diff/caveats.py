@@ -348,8 +348,8 @@ def _collective_seconds(evidence: ProfileComparison) -> float:
     how much of its time that is. Zero if the median message changed, which explains longer calls.
     """
     sizes = [side.reading(MESSAGE_BYTES) for side in (evidence.base, evidence.head)]
-    known = [size for size in sizes if size is not None]
-    if len(known) == len(sizes) and max(known) - min(known) > MAX_MESSAGE_STEP * max(known):
+    medians = [size for size in sizes if size is not None]
+    if len(medians) == 2 and max(medians) - min(medians) > MAX_MESSAGE_STEP * max(medians):
         return 0.0
     same = (
         change.delta_seconds

@@ -73,14 +73,14 @@ def _with_other_side(
 ) -> OperationChange:
     if change.stage is not MatchStage.ALONE:
         return change
-    listed, other = (change.head, Side.BASE) if change.head else (change.base, Side.HEAD)
+    listed, other_side = (change.head, Side.BASE) if change.head else (change.base, Side.HEAD)
     needed: defaultdict[str, float] = defaultdict(float)
     for one in listed:
         needed[one.name] += one.count
-    if any(unlisted[other].get(name, 0.0) < max(count, 1.0) for name, count in needed.items()):
+    if any(unlisted[other_side].get(name, 0.0) < max(count, 1.0) for name, count in needed.items()):
         return change
     without_time = tuple(replace(one, seconds=0.0, lines=()) for one in listed)
-    if other is Side.BASE:
+    if other_side is Side.BASE:
         return replace(change, base=without_time, stage=MatchStage.SAME)
     return replace(change, head=without_time, stage=MatchStage.SAME)
 
