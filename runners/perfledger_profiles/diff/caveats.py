@@ -347,9 +347,12 @@ def _collective_seconds(evidence: ProfileComparison) -> float:
     Each waits for the last rank to join (as in NCCL and Gloo), and one rank's profile does not show
     how much of its time that is. Zero if the median message changed, which explains longer calls.
     """
-    sizes = [side.reading(MESSAGE_BYTES) for side in (evidence.base, evidence.head)]
-    medians = [size for size in sizes if size is not None]
-    if len(medians) == 2 and max(medians) - min(medians) > MAX_MESSAGE_STEP * max(medians):
+    base, head = (side.reading(MESSAGE_BYTES) for side in (evidence.base, evidence.head))
+    if (
+        base is not None
+        and head is not None
+        and abs(head - base) > MAX_MESSAGE_STEP * max(base, head)
+    ):
         return 0.0
     same = (
         change.delta_seconds
