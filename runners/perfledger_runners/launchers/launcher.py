@@ -40,13 +40,15 @@ class SubmissionStatus:
     """An engine's report on a submission.
 
     One that ended without its own exit status has a reason. `node` names the node,
-    or GitHub's runner and the page of the run.
+    or GitHub's runner and the page of the run. `usage` is what the engine's accounting says of a
+    submission that ended, "" without accounting.
     """
 
     state: SubmissionState
     exit_status: int | None = None
     reason: str = ""
     node: str = ""
+    usage: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +169,8 @@ class _SubmissionWatch:
         if status.state is SubmissionState.ENDED:
             if status.node:
                 self._say(f"it ended on {status.node}")
+            if status.usage:
+                self._say(status.usage)
             return status
         if status.state is not self._state:
             self._say(_change_text(status))

@@ -2,12 +2,13 @@
 
 The words of a command are arguments of a script of this package (`slurm_job.sh`), so no shell reads
 them. Log, bundle and exit status are files in a folder that the runner and the nodes share. The
-exit status decides; without one, Slurm's own state of the job says why.
+exit status decides; without one, Slurm's own state of the job says why. Where Slurm has accounting,
+it also says what a job used.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfledger_runners.launchers.engine_tool import ask_tool, run_tool
@@ -18,6 +19,7 @@ from perfledger_runners.launchers.launcher import (
     SubmissionState,
     SubmissionStatus,
 )
+from perfledger_runners.launchers.slurm_accounting import accounted_usage
 from perfledger_runners.safe_text import clean_text
 
 JOB_SCRIPT = Path(__file__).with_name("slurm_job.sh")
@@ -138,10 +140,14 @@ class SlurmLauncher:
                 state=SubmissionState.ENDED,
                 exit_status=exit_status,
                 node=_node(record),
+                usage=accounted_usage(submission.name, SELF_ENDED_STATES),
             )
         if problem is not None:
             raise problem
-        return self._state_without_status(submission, record)
+        status = self._state_without_status(submission, record)
+        if status.state is not SubmissionState.ENDED or record is None:
+            return status
+        return replace(status, usage=accounted_usage(submission.name, {record.state}))
 
     def collect(self, submission: Submission) -> None:
         """Leave log and bundle where the job wrote them, in the shared folder."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from perfledger_runners.launchers.slurm import (
     SlurmRecord,
     read_exit_file,
 )
+from tests.slurm_cluster import ACCOUNTING_PROGRAMS
 
 # The first time it writes which process of Slurm's holds it, and waits; the second time it ends.
 FIRST_TIME = """
@@ -54,7 +56,8 @@ HOSTILE = [
 
 @pytest.fixture
 def launcher():
-    return SlurmLauncher(options=("--exclusive",), time_limit_minutes=5, poll_s=0.05)
+    options = ("--exclusive", "--gres=gpu:h200:1")
+    return SlurmLauncher(options=options, time_limit_minutes=5, poll_s=0.05)
 
 
 @pytest.fixture
@@ -96,7 +99,7 @@ def test_a_job_gets_its_words_as_they_are_and_its_exit_status_comes_back(run, sl
     assert (ending.exit_status, ending.reason) == (3, "")
     assert ending.node.startswith(slurm.host)
     assert json.loads((folder / "job.log").read_text()) == [HOSTILE, str(folder), "1"]
-    assert lines[-1].startswith(f"it ended on {slurm.host}")
+    assert f"it ended on {ending.node}" in lines[-2:]
     assert [path.name for path in folder.iterdir()] == ["job.log"]
 
 
@@ -135,6 +138,7 @@ def test_a_job_that_loses_its_node_begins_again_and_keeps_its_result(run, slurm,
     ending, _ = run(FIRST_TIME, name=name, at_start=take_node)
 
     assert ending.exit_status == 0
+    assert ending.usage.endswith(" in 2 runs") is slurm.has_accounting
     assert "the second time" in (tmp_path / "job.log").read_text()
     assert len(queue_of(name)) == 1
 
@@ -149,6 +153,55 @@ def test_a_job_that_slurm_does_not_begin_again_says_why(run):
 
     assert ending.exit_status is None
     assert ending.reason.startswith("it was cancelled in Slurm")
+
+
+@pytest.fixture
+def accounting(require_system, slurm):
+    """The Slurm, which has slurmdbd."""
+    for program in ACCOUNTING_PROGRAMS:
+        package = "slurmdbd and mariadb-server-core"
+        require_system(program, package=package, folders=["/usr/sbin"])
+    return slurm
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("accounting")
+def test_accounting_says_what_a_job_used(run):
+    ending, lines = run("import time; time.sleep(1.1)", name="perfledger-used")
+    columns = "--format=ElapsedRaw,AllocTRES"
+    words = ["sacct", "--noheader", "--parsable2", "--allocations", "--name=perfledger-used"]
+    record = subprocess.run([*words, columns], capture_output=True, text=True, check=True).stdout
+
+    assert ending.exit_status == 0
+    seconds = int(record.partition("|")[0])
+    assert seconds >= 1
+    assert "cpu=2,gres/gpu=1," in record
+    assert lines[-1] == ending.usage
+    assert re.fullmatch(r"Slurm's accounting: \S+ GPU hours and \S+ CPU hours in 1 run", lines[-1])
+    gpu_hours, cpu_hours = map(float, re.findall(r"0\.[0-9]+", lines[-1]))
+    assert 0 < gpu_hours <= seconds / 3600 * 1.01
+    assert cpu_hours == pytest.approx(2 * gpu_hours, rel=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("accounting")
+def test_a_job_that_squeue_forgot_has_its_reason_from_accounting(
+    launcher, make_submission, monkeypatch
+):
+    submission = make_submission(name="perfledger-forgotten", code="import signal; signal.pause()")
+    launcher.submit(submission)
+    while queue_of(submission.name) != ["RUNNING"]:
+        select.select([], [], [], 0.1)
+    subprocess.run(["scancel", f"--name={submission.name}"], check=True)
+    words = ["sacct", "--noheader", "--allocations", f"--name={submission.name}", "--format=State"]
+    while b"CANCELLED" not in subprocess.run(words, capture_output=True, check=True).stdout:
+        select.select([], [], [], 0.1)
+    monkeypatch.setattr(slurm, "run_tool", lambda *_, **__: ToolAnswer(0, b"", ""))
+    status = launcher.status(submission)
+
+    assert status.state is SubmissionState.ENDED
+    assert status.reason.startswith("it was cancelled in Slurm")
+    assert status.usage.endswith(" in 1 run")
 
 
 @pytest.mark.slow
@@ -225,6 +278,7 @@ def status_of(make_submission, monkeypatch):
 
     def status_of(squeue="", sacct=None, *, exit_file=None, after=0.0):
         paper = PaperSlurm(squeue, sacct)
+        monkeypatch.setattr(slurm, "accounted_usage", lambda *_: "")
         monkeypatch.setattr(slurm, "run_tool", paper.run_tool)
         monkeypatch.setattr(slurm, "ask_tool", paper.ask_tool)
         submission, times = make_submission(), iter([0.0, 0.0, after, after])
