@@ -6,6 +6,7 @@ the times of all jobs.
 """
 
 import heapq
+from bisect import insort
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.cluster import Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter, milli_by_day
-from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
+from perfledger_cost_models.scheduling.expected_ends import NO_END
 from perfledger_cost_models.scheduling.fair_share import TeamShares
 from perfledger_cost_models.scheduling.late_jobs import LateJobs
 from perfledger_cost_models.scheduling.placement.free_devices import ResourceRequest
@@ -28,13 +29,14 @@ from perfledger_cost_models.scheduling.policy import (
     SchedulingPolicy,
 )
 from perfledger_cost_models.scheduling.reservations import Reservation
-from perfledger_cost_models.scheduling.wait_queue import QueueKey, WaitQueue
+from perfledger_cost_models.scheduling.wait_queue import QueueHead, QueueKey, WaitQueue
 from perfledger_cost_models.units import MS_PER_DAY
 
 _ORDERS = frozenset({JobOrder.SUBMISSION, JobOrder.SHORTEST, JobOrder.PRIORITY})
 # The device time that a team has used is the same before and after one of its jobs starts; its
 # dominant share is not.
 _SHARES = frozenset({FairShareRule.NONE, FairShareRule.FAIR})
+RunningEnd = tuple[int, int, tuple[Portion, ...]]  # when a running job ends, and its devices
 _LATE_CHECKS = 1000  # of a replay: counting after each moment takes as long as simulating it
 
 
@@ -78,7 +80,6 @@ class EqualNodesPool:
         self._limit_ms: list[int] = jobs.limit_ms.tolist()
         self._keys = _sort_keys(jobs, policy.order)
         self._are_teams_equal = policy.share is FairShareRule.NONE
-        self._is_easy = policy.backfill is Backfill.EASY
         # Where jobs may pass, all that wait are blocked until a job ends.
         self._may_pass = policy.backfill is Backfill.ALWAYS
         self._has_one_queue = self._are_teams_equal and policy.backfill is Backfill.NEVER
@@ -92,11 +93,11 @@ class EqualNodesPool:
             policy.share, milli=len(nodes) * self._size * WHOLE_DEVICE, cpu=0, memory=0
         )
         self._starts = [-1] * len(jobs)
-        # The ends of running jobs, with their devices; the last one is that of no job.
-        self._events: list[tuple[int, int, tuple[Portion, ...]]] = [(NO_END, -1, ())]
-        self._expected_ends = ExpectedEnds()
+        # Earliest first; the last one is that of no job.
+        self._events: list[RunningEnd] = [(NO_END, -1, ())]
         self._queue: list[tuple[int, int]] = []  # keys and jobs, if there is one queue
         self._waiting = WaitQueue()  # if there are several
+        self._head: QueueHead | None = None  # the first of all that wait, as long as it is known
         self._levels: list[tuple[tuple[int, int], ...]] = []  # nodes by free devices, by sample
         self.meter = DeviceTimeMeter(
             capacity_milli=len(nodes) * self._size * WHOLE_DEVICE,
@@ -157,13 +158,14 @@ class EqualNodesPool:
         """End the jobs that end now."""
         events, nodes = self._events, self._nodes
         while events[0][0] == now:
-            _, job, portions = heapq.heappop(events)
+            _, job, portions = events.pop(0)
             nodes.give_back(portions)
-            if self._is_easy:
-                self._expected_ends.remove(self._expected_ms(job), job, self._devices[job])
             if not self._are_teams_equal:
-                request = self._requests[self._devices[job]]
-                self._team_shares.give_back(self._team[job], request, now)
+                self._give_share_back(job, now)
+
+    def _give_share_back(self, job: int, now: int) -> None:
+        request = self._requests[self._devices[job]]
+        self._team_shares.give_back(self._team[job], request, now)
 
     def _start_jobs(self, arrivals: Sequence[int], now: int, *, is_freed: bool) -> None:
         """Start some of the jobs that wait or arrive; the others wait."""
@@ -173,8 +175,11 @@ class EqualNodesPool:
                 heapq.heappush(queue, (self._keys[job], job))
             while queue and self._start(queue[0][1], now):
                 heapq.heappop(queue)
-            return
-        if not is_freed and len(arrivals) == 1 and (self._may_pass or not self._waiting):
+        else:
+            self._start_of_lines(arrivals, now, is_freed=is_freed)
+
+    def _start_of_lines(self, arrivals: Sequence[int], now: int, *, is_freed: bool) -> None:
+        if not is_freed and len(arrivals) == 1 and (self._may_pass or not self._waiting.lines):
             # Nobody waits, or only jobs that the next one may pass and that nothing was freed for.
             if not self._start(arrivals[0], now):
                 self._wait(arrivals[0])
@@ -183,8 +188,9 @@ class EqualNodesPool:
             self._wait(job)
         if self._may_pass:
             self._start_fitting(now)
-        else:
-            self._start_in_order(now)
+        elif self._fitting_lines():
+            self._start_in_order(now, self._team_shares.shares(now))
+            self._head = None
 
     def _wait(self, job: int) -> None:
         self._waiting.add(
@@ -214,56 +220,27 @@ class EqualNodesPool:
                 if waiting.size(line):
                     heapq.heappush(heads, (waiting.rank(line, 0, shares), line))
 
-    def _start_in_order(self, now: int) -> None:
-        """Start waiting jobs in order until one does not fit; then none but by EASY backfill."""
-        if not self._fitting_lines():
-            return
-        waiting, shares = self._waiting, self._team_shares.shares(now)
-        while waiting:
-            (_, _, job), line = min(waiting.heads(shares, waiting.lines))
+    def _start_in_order(self, now: int, shares: Mapping[int, float]) -> None:
+        """Start waiting jobs in order until one does not fit."""
+        waiting = self._waiting
+        while waiting.lines:
+            if self._head is None:
+                self._head = min(waiting.heads(shares, waiting.lines))
+            (_, _, job), line = self._head
             if not self._start(job, now):
-                if self._is_easy:
-                    self._backfill(job, now, shares)
                 return
             waiting.leave(line, place=0)
+            self._head = None
 
     def _start(self, job: int, now: int) -> bool:
         size = self._devices[job]
         if size > self._nodes.most or (portions := self._nodes.take(size)) is None:
             return False
         self._starts[job] = now
-        heapq.heappush(self._events, (now + self._run_ms[job], job, portions))
-        if self._is_easy:
-            self._expected_ends.add(self._expected_ms(job), job, size)
+        insort(self._events, (now + self._run_ms[job], job, portions))
         if not self._are_teams_equal:
             self._team_shares.take(self._team[job], self._requests[size], now)
         return True
-
-    def _expected_ms(self, job: int) -> int:
-        return self._starts[job] + max(self._limit_ms[job], 1)
-
-    def _backfill(self, head: int, now: int, shares: Mapping[int, float]) -> None:
-        """Start jobs that by their time limits do not delay the head (EASY backfill)."""
-        lines = self._fitting_lines()
-        if not lines:
-            return
-        waiting = self._waiting
-        shadow, spare = self._expected_ends.shadow(
-            self._devices[head], free_milli=self._nodes.free, now_ms=now
-        )
-        while fitting := waiting.first_that_delays_nobody(
-            within_ms=shadow - now,
-            spare_milli=spare,
-            limits=self._limit_ms,
-            shares=shares,
-            lines=lines,
-        ):
-            job, line, place = fitting
-            if self._start(job, now):
-                waiting.leave(line, place=place)
-                if now + self._limit_ms[job] > shadow:
-                    spare -= line[1]
-            lines = self._fitting_lines()
 
     def _account(self) -> None:
         """Account for the device time of all jobs, and for the samples of free devices."""

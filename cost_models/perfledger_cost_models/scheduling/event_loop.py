@@ -353,9 +353,8 @@ class PoolSimulation:
         job_class = self._jobs.class_of[job]
         if job_class in self._blocked:
             return None
-        allowed = None
-        if self._calendar.ends:
-            allowed = self._calendar.allowed(self._jobs.team[job], limit_ms, now)
+        calendar = self._calendar
+        allowed = calendar.allowed(self._jobs.team[job], limit_ms, now) if calendar.ends else None
         allocation = self._placer.claim(self._jobs.requests[job_class], allowed)
         if allocation is None and allowed is None:
             self._blocked.add(job_class)
@@ -368,33 +367,33 @@ class PoolSimulation:
 
     def _interrupt(self, run: RunningJob, now: int) -> None:
         """Stop a job that has to continue or restart later, and count the wasted time."""
-        milli = self._jobs.milli(run.job)
         self.preemptions += 1
         self._stop(run, now)
         if not self._is_restarting:
             cost = self._jobs.checkpoint_ms[self._jobs.class_of[run.job]]
             self._jobs.remaining_ms[run.job] = run.end_ms - now + cost
-            self.meter.waste(now, cost * milli)
+            self.meter.waste(now, cost * run.milli)
         else:
-            self.meter.waste(now, (now - run.since_ms) * milli)
+            self.meter.waste(now, (now - run.since_ms) * run.milli)
 
     def _backfill(self, head: int, now: int) -> None:
         """Start jobs that by their time limits do not delay the head (EASY backfill)."""
-        shadow, spare = self._expected_ends.shadow(
+
+        def start(job: int) -> bool:
+            job_class = self._jobs.class_of[job]
+            if job_class not in self._blocked and self._start(job, now):
+                return True
+            self._blocked.add(job_class)
+            return False
+
+        shadow_ms, spare_milli = self._expected_ends.shadow(
             self._jobs.milli(head), free_milli=self._free.free_milli, now_ms=now
         )
-        shares = self._team_shares.shares(now)
-        while fitting := self._waiting.first_that_delays_nobody(
-            within_ms=shadow - now,
-            spare_milli=spare,
+        self._waiting.start_early(
+            self._waiting.open_lines(self._blocked),
+            start,
+            within_ms=shadow_ms - now,
+            spare_milli=spare_milli,
             limits=self._jobs.limit_ms,
-            shares=shares,
-            lines=self._waiting.open_lines(self._blocked),
-        ):
-            job, line, place = fitting
-            if not self._start(job, now):
-                self._blocked.add(line[1])
-                continue
-            self._waiting.leave(line, place=place)
-            if now + self._jobs.limit_ms[job] > shadow:
-                spare -= self._jobs.class_milli[line[1]]
+            shares=self._team_shares.shares(now),
+        )

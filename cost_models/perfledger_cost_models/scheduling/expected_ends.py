@@ -20,7 +20,8 @@ class ExpectedEnds:
 
     def remove(self, expected_ms: int, job: int, milli: int) -> None:
         """Remove a job that stops."""
-        del self._ends[bisect_left(self._ends, (expected_ms, job, milli))]
+        end = (expected_ms, job, milli)
+        del self._ends[0 if self._ends[0] == end else bisect_left(self._ends, end)]
 
     def shadow(self, milli: int, *, free_milli: int, now_ms: int) -> tuple[int, int]:
         """Return when `milli` are free, and how many thousandths are spare at that time.

@@ -15,11 +15,12 @@ from perfledger_cost_models.scheduling.device_time_accounting import (
     FRAGMENTATION_SAMPLES,
     NO_SAMPLES,
 )
+from perfledger_cost_models.scheduling.easy_pool import EasyPool
 from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
 from perfledger_cost_models.scheduling.late_jobs import LateJobs
-from perfledger_cost_models.scheduling.policy import SchedulingPolicy
+from perfledger_cost_models.scheduling.policy import Backfill, SchedulingPolicy
 from perfledger_cost_models.scheduling.reservations import Reservation
 from perfledger_cost_models.units import MS_PER_DAY
 
@@ -129,7 +130,8 @@ def _pool(
     samples: int,
 ) -> _Pool:
     if is_plain(jobs, cluster, nodes, policy, reservations):
-        return EqualNodesPool(jobs, cluster, nodes, policy, until_ms=until_ms, samples=samples)
+        plain_pool = EasyPool if policy.backfill is Backfill.EASY else EqualNodesPool
+        return plain_pool(jobs, cluster, nodes, policy, until_ms=until_ms, samples=samples)
     return PoolSimulation(
         jobs,
         cluster,

@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.job_logs.table import Job, JobLogError, table_of
 from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
+from perfledger_cost_models.scheduling.easy_pool import EasyPool
 from perfledger_cost_models.scheduling.equal_nodes import EqualNodesPool, is_plain
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.placement.node_bits import MAX_WIDTH
@@ -75,8 +76,9 @@ def both(jobs, cluster, policy, until_ms=None):
     assert is_plain(jobs, cluster, nodes, policy, ())
     # Memory that no job asks for: the event loop then counts devices in their places.
     listed = replace(cluster, memory_mib=np.full(len(nodes), 2**30, np.int64))
+    plain_pool = EasyPool if policy.backfill is Backfill.EASY else EqualNodesPool
     return (
-        EqualNodesPool(jobs, cluster, nodes, policy, until_ms=until_ms, samples=50),
+        plain_pool(jobs, cluster, nodes, policy, until_ms=until_ms, samples=50),
         PoolSimulation(jobs, listed, nodes, policy, (), until_ms=until_ms, seed=0, samples=50),
     )
 

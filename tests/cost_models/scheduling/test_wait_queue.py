@@ -1,3 +1,5 @@
+import pytest
+
 from perfledger_cost_models.scheduling.wait_queue import WaitQueue
 
 LINE, OTHER = (0, 0), (1, 0)
@@ -48,24 +50,36 @@ def test_the_heads_of_lines_are_a_heap_by_rank_without_blocked_classes():
     ]
 
 
-def first(queue, limits, *, within_ms, spare_milli=0, shares=None, blocked=()):
-    return queue.first_that_delays_nobody(
+def started(queue, limits, *, within_ms, spare_milli=0, shares=None, blocked=(), misfits=()):
+    """Return the jobs that start early, in their order, and what is spare then."""
+    jobs = []
+
+    def start(job):
+        if job not in misfits:
+            jobs.append(job)
+        return job not in misfits
+
+    spare_milli = queue.start_early(
+        queue.open_lines(blocked),
+        start,
         within_ms=within_ms,
         spare_milli=spare_milli,
         limits=limits,
         shares=shares or {},
-        lines=queue.open_lines(blocked),
     )
+    return jobs, spare_milli
 
 
-def test_the_first_job_within_a_time_limit_is_found_up_to_the_limit_itself():
+@pytest.mark.parametrize(
+    ("within_ms", "jobs"), [(29, []), (30, [2]), (40, [1, 2]), (90, [0, 1, 2])]
+)
+def test_jobs_within_a_time_limit_start_up_to_the_limit_itself(within_ms, jobs):
     limits = [90, 40, 30]
     queue = queue_of(*((place, place, limit) for place, limit in enumerate(limits)))
 
-    assert first(queue, limits, within_ms=29) is None
-    assert first(queue, limits, within_ms=30) == (2, LINE, 2)
-    assert first(queue, limits, within_ms=40) == (1, LINE, 1)
-    assert first(queue, limits, within_ms=40, blocked={LINE[1]}) is None
+    assert started(queue, limits, within_ms=within_ms, blocked={LINE[1]}) == ([], 0)
+    assert started(queue, limits, within_ms=within_ms) == (jobs, 0)
+    assert queue.size(LINE) == len(limits) - len(jobs)
 
 
 def test_the_bound_of_a_line_grows_once_its_shortest_job_has_left():
@@ -73,16 +87,46 @@ def test_the_bound_of_a_line_grows_once_its_shortest_job_has_left():
     queue = queue_of((0, 0, 90), (1, 1, 30))
     queue.leave(LINE, place=1)
 
-    assert first(queue, limits, within_ms=40) is None
-    assert first(queue, limits, within_ms=90) == (0, LINE, 0)
+    assert started(queue, limits, within_ms=40) == ([], 0)
+    assert started(queue, limits, within_ms=90) == ([0], 0)
 
 
-def test_a_job_that_takes_no_more_than_is_spare_may_last_and_teams_have_their_order():
+@pytest.mark.parametrize(
+    ("spare_milli", "shares", "jobs", "rest"),
+    [
+        (399, {}, [], 399),
+        (400, {}, [1], 0),
+        (500, {}, [0], 0),
+        (500, {0: 0.5}, [1], 100),
+        (899, {}, [0], 399),
+        (900, {}, [0, 1], 0),
+    ],
+)
+def test_jobs_that_take_no_more_than_is_spare_may_last_and_teams_have_their_order(
+    spare_milli, shares, jobs, rest
+):
     limits = [90, 90]
     queue = queue_of((0, 0, 90))
     queue.add(OTHER, key=0, job=1, limit_ms=90, milli=400)
 
-    assert first(queue, limits, within_ms=1, spare_milli=399) is None
-    assert first(queue, limits, within_ms=1, spare_milli=400) == (1, OTHER, 0)
-    assert first(queue, limits, within_ms=1, spare_milli=500) == (0, LINE, 0)
-    assert first(queue, limits, within_ms=1, spare_milli=500, shares={0: 0.5}) == (1, OTHER, 0)
+    assert started(queue, limits, within_ms=1, spare_milli=spare_milli, shares=shares) == (
+        jobs,
+        rest,
+    )
+
+
+def test_a_short_job_takes_nothing_of_what_is_spare_and_starts_once_that_is_gone():
+    limits = [90, 1, 90, 1]
+    queue = queue_of((0, 0, 90), (1, 1, 1), (2, 2, 90), (3, 3, 1))
+
+    assert started(queue, limits, within_ms=1, spare_milli=500) == ([0, 1, 3], 0)
+    assert [queue.rank(LINE, place, {}) for place in range(queue.size(LINE))] == [(0.0, 2, 2)]
+
+
+def test_no_other_job_of_a_line_is_tried_where_one_does_not_fit():
+    limits = [1, 1, 1]
+    queue = queue_of((0, 0, 1), (1, 1, 1))
+    queue.add(OTHER, key=2, job=2, limit_ms=1, milli=500)
+
+    assert started(queue, limits, within_ms=1, misfits={0}) == ([2], 0)
+    assert queue.size(LINE) == 2

@@ -89,22 +89,11 @@ class NodeBits:
         return tuple(portions)
 
     def take(self, devices: int) -> tuple[Portion, ...] | None:
-        """Find devices for a job, and take them."""
-        if devices <= self._size:
-            node = self.take_of_one(devices)
-            return None if node is None else ((node, devices),)
-        portions = self.find(devices)
-        for portion in portions or ():
-            self.move(*portion)
-        return portions
-
-    def take_of_one(self, devices: int) -> int | None:
-        """Take devices of the node with the best score; return it, None if none has room."""
-        if devices > self.most:
-            return None
-        if self._count > 1 and self._is_best_fit:
+        """Take devices for a job, of the nodes that `find` returns; None if it does not fit."""
+        size = self._size
+        if devices <= size and self._is_best_fit and self._count > 1:
             bits = self._bits
-            for free in range(devices, self._size + 1):
+            for free in range(devices, size + 1):
                 if bits[free]:
                     bit = bits[free] & -bits[free]
                     bits[free] ^= bit
@@ -112,15 +101,13 @@ class NodeBits:
                     node = bit.bit_length() - 1
                     self._idle[node] = free - devices
                     self.free -= devices
-                    return node
-            self.most = devices - 1
+                    return ((node, devices),)
+            self.most = min(self.most, devices - 1)
             return None
-        chosen = self.node_for(devices)
-        if chosen is None:
-            self.most = devices - 1
-        else:
-            self.move(chosen, devices)
-        return chosen
+        portions = self.find(devices)
+        for portion in portions or ():
+            self.move(*portion)
+        return portions
 
     def give_back(self, portions: Iterable[Portion]) -> None:
         """Give back devices of nodes."""

@@ -100,9 +100,10 @@ class WholeDevices:
             if allocation is not None:
                 self.take(allocation)
             return allocation
-        node = self._nodes.take_of_one(count)
-        if node is None:
+        portions = self._nodes.take(count)
+        if portions is None:
             return None
+        node = portions[0][0]
         bits = self._lowest_bits(node, count)
         if self._has_places:
             self._idle[node] ^= bits
