@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from perfledger.measuring.core_use import usable_cores
+from perfledger.measuring.turn_core import usable_cores
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
 from perfledger_profiles.bottleneck.stragglers import stragglers_of, with_late_device

@@ -5,6 +5,7 @@ import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -218,12 +219,16 @@ def test_a_thread_that_never_stops_has_the_same_time_however_small_its_share_of_
     module = "perfledger.process.forks.process_end"
     monkeypatch.setattr(f"{module}.time.sleep", lambda seconds: now.append(now.pop() + seconds))
     monkeypatch.setattr(f"{module}.other_threads_s", lambda: {1: ThreadTime(0.0, 0.0, "R")})
-    end, sent = ProcessEnd(tmp_path), []
+    sent: list[dict[str, float]] = []
+
+    def send(_: str, fields: Any) -> None:
+        sent.append(fields["end_cost"])
+
+    end = ProcessEnd(tmp_path)
     end.begin("w", steps=3)
+    end.finish(send)
 
-    end.finish(lambda _, fields: sent.append(fields["end_cost"]["cpu_s"]))
-
-    assert sent == [pytest.approx(0.5, abs=0.02)]
+    assert [cost["cpu_s"] for cost in sent] == [pytest.approx(0.5, abs=0.02)]
 
 
 def test_a_process_that_ends_itself_is_reported_before_and_its_forks_are_not(tmp_path, monkeypatch):
