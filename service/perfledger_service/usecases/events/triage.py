@@ -4,7 +4,7 @@ An event is stored with its state; its details, such as whether other machines c
 how many series there are, come from the newest search of the history.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from perfledger.metrics import STEP_TIME
 from perfledger_baselines.history.commits.attribution import Harm
-from perfledger_baselines.history.commits.event_tracking import occurrence_of, place_of
+from perfledger_baselines.history.commits.event_tracking import occurrence_of
 from perfledger_baselines.history.commits.grouping import (
     ChangeEvent,
     EnvironmentChange,
@@ -34,6 +34,7 @@ from perfledger_service.store.events.events import (
 )
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.cost.upload_prices import MAX_CHECKS, UploadPrices
+from perfledger_service.usecases.events.confirming_alerts import confirming_alerts
 from perfledger_service.usecases.history.branch import branch_view
 from perfledger_service.usecases.history.gate_health import ProjectGates, priced_gates
 from perfledger_service.values.branch_views import (
@@ -127,12 +128,12 @@ def triaged_events(
     for view in sorted(stored, key=lambda one: one.event.id, reverse=True):
         last = view.event.occurrences[-1] if view.event.occurrences else None
         change = changes.pop(_place_key(last), None) if last else None
-        confirming = tuple(_confirming(last, alerts, places)) if last else ()
+        confirming = confirming_alerts(last, alerts, places) if last else ()
         triaged = TriagedEvent(view=view, change=change, alerts=confirming)
         events.append((view.opened_at, places.get(last.last_sha, -1) if last else -1, triaged))
     for change in changes.values():
         occurrence = occurrence_of(change, search.commits)
-        confirming = tuple(_confirming(occurrence, alerts, places))
+        confirming = confirming_alerts(occurrence, alerts, places)
         triaged = TriagedEvent(view=None, change=change, alerts=confirming)
         events.append((_NOT_YET, change.commits.last, triaged))
     events.sort(key=lambda one: one[:2], reverse=True)
@@ -149,21 +150,6 @@ def _changes_by_place(search: BranchSearch) -> Iterator[tuple[_Place, Change]]:
 
 def _place_key(occurrence: EventOccurrence) -> _Place:
     return occurrence.after_sha, occurrence.last_sha, occurrence.keys
-
-
-def _confirming(
-    occurrence: EventOccurrence, alerts: Sequence[AlertView], places: Mapping[str, int]
-) -> Iterator[AlertView]:
-    """Return the alerts of an event: those of one of its series, in overlapping commits."""
-    commits = place_of(occurrence, places)
-    members = {(one.workload, one.machine_class) for one in occurrence.series}
-    for view in alerts:
-        alerted = place_of(
-            EventOccurrence(after_sha=view.after_sha, last_sha=view.last_sha, series=()), places
-        )
-        is_of_series = (view.alert.workload, view.alert.machine_class) in members
-        if commits and alerted and is_of_series and alerted.distance(commits) == 0:
-            yield view
 
 
 def _with_prices(

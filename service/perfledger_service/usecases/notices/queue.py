@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from perfledger_baselines.history.commits.attribution import CommitRange, Harm
+from perfledger_baselines.history.commits.attribution import Harm
 from perfledger_baselines.history.commits.event_state import EventState
 from perfledger_baselines.history.commits.event_tracking import place_of
 from perfledger_baselines.history.commits.tracked_event import TrackedEvent
@@ -32,6 +32,7 @@ from perfledger_service.store.events.notices import (
 )
 from perfledger_service.store.projects import lock_project
 from perfledger_service.store.uploads import newest_judged
+from perfledger_service.usecases.events.confirming_alerts import alerts_at
 from perfledger_service.usecases.events.search import places_of_commits
 from perfledger_service.usecases.jobs.budget import week_of
 from perfledger_service.usecases.notices.told_causes import is_told_cause, told_cause
@@ -258,22 +259,13 @@ def _confirming_upload(
     """
     commits = place_of(event.occurrences[-1], places)
     series = {(one.workload, one.machine_class) for one in event.series}
-    for one in alerts if commits else ():
-        is_of_series = (one.alert.workload, one.alert.machine_class) in series
-        if is_of_series and commits and _overlaps(one, commits, places):
-            return one.upload_id
+    confirming = alerts_at(commits, series, alerts, places) if commits else ()
+    if confirming:
+        return confirming[0].upload_id
     if event.pull_request is None or not event.measured_series:
         return ""
     upload = newest_judged(session, project_id, event.pull_request)
     return upload.id if upload else ""
-
-
-def _overlaps(alert: AlertView, commits: CommitRange, places: Mapping[str, int]) -> bool:
-    last = places.get(alert.last_sha)
-    if last is None:
-        return False
-    first = min(places.get(alert.after_sha, last - 1) + 1, last)
-    return first <= commits.last and commits.first <= last
 
 
 def _event_notice(
