@@ -32,10 +32,6 @@ MEMORY = exclusive(
     "held = shared_memory.SharedMemory('perfledger-one', create=True, size=8)",
     teardown="lambda step: (step.held.close(), step.held.unlink())",
 )
-TORCH = exclusive(
-    "import torch.distributed as held\n"
-    "held.init_process_group('gloo', init_method='tcp://127.0.0.1:28518', rank=0, world_size=1)"
-)
 IMPORT = "import socket\nHELD = socket.socket()\nHELD.bind(('127.0.0.1', 28_519))\n" + step(RETURN)
 WAITING = exclusive("held = open(PLACE, 'w')\nfcntl.flock(held, fcntl.LOCK_EX)")
 TAKEN = exclusive("held = socket.socket()\nheld.bind(('127.0.0.1', 28_520))")
@@ -68,15 +64,6 @@ EXCLUSIVE = (
         head={"benchmarks/b.py": replaced(PORT, RETURN, SLOW)},
         expected=REGRESSED,
         words=IN_TURN,
-    ),
-    FaultCase(
-        # The port stays in use for a while after its process has ended.
-        name="torch: a fixed port of a process group",
-        group="one at a time",
-        base={"benchmarks/b.py": TORCH},
-        head={"benchmarks/b.py": f"import sys\n{TORCH}"},
-        expected=NOT_MEASURED,
-        words="in use",
     ),
     FaultCase(
         name="a port that head alone takes twice",
