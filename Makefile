@@ -52,6 +52,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/baselines/judge_error_rates.py
 	$(BIN)/python benchmarks/baselines/judge_peers.py
 	$(BIN)/python benchmarks/baselines/history_detectors.py
+	$(BIN)/python benchmarks/baselines/history_speed.py
 	$(BIN)/python benchmarks/baselines/history_two_tiers.py
 	$(BIN)/python benchmarks/baselines/judge_error_rates.py --history
 	$(BIN)/python benchmarks/baselines/judge_kinds.py

@@ -10,7 +10,7 @@ found if its place is within five commits.
 --data uses recorded noise instead (recorded_noise.py): each source alone, and all sources but one.
 No rule has a parameter per source. --peers adds Apache Otava, MongoDB's E-divisive and ruptures if
 they are installed (`pip install apache-otava ruptures signal-processing-algorithms`); perfledger
-does not depend on them. Speeds are ratios within one run.
+does not depend on them. history_speed.py measures how fast they are.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import importlib
 import importlib.util
 import math
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -30,14 +29,12 @@ import numpy as np
 from made_up_series import HELD_OUT, NOISES, SIZES, Noise, Series, make_series, timed_pair
 from recorded_noise import MLPERF, recorded_pairs
 
-from perfledger.rounding import decimals, digits, typed
+from perfledger.rounding import decimals, typed
 from perfledger_baselines.history.detection.detect import detect
-from perfledger_baselines.history.detection.epoch_changes import detect_across_epochs
 
 LENGTHS = (100, 200, 400)
 REACH = 5
 SEED_SETS = 10
-SPEED_LENGTHS = (100, 1_000, 10_000, 100_000)
 
 Detector = Callable[[Sequence[float]], Sequence[int]]
 
@@ -113,7 +110,6 @@ def kernel(values: Sequence[float]) -> Sequence[int]:
     return [int(place) for place in search.predict(pen=math.log(len(levels)))[:-1]]
 
 
-QUADRATIC = frozenset({mongo, kernel})
 PEERS: tuple[tuple[str, str, Detector], ...] = (
     ("Apache Otava, defaults", "otava", otava),
     ("MongoDB, defaults", "signal_processing_algorithms", mongo),
@@ -202,46 +198,6 @@ def count_sizes(series: Series, hit: Sequence[int], of_size: dict[float, list[in
         of_size[abs(size)][1] += 1
 
 
-def seconds(find: Callable[[], object]) -> float:
-    """Return the best of three."""
-    best = math.inf
-    for _ in range(3):
-        began = time.perf_counter()
-        find()
-        best = min(best, time.perf_counter() - began)
-    return best
-
-
-def stairs(length: int, *, seed: int) -> list[float]:
-    rng = np.random.default_rng([seed, length])
-    logs = 0.01 * rng.standard_normal(length)
-    for step in range(1, 6):
-        logs[step * length // 6 :] += 0.05 * (-1) ** step
-    return [float(value) for value in 100 * np.exp(logs)]
-
-
-def speed(detectors: dict[str, Detector], *, seed: int) -> None:
-    print("\n| milliseconds | " + " | ".join(f"{length:,}" for length in SPEED_LENGTHS) + " |")
-    print("|---" * (len(SPEED_LENGTHS) + 1) + "|")
-    first: dict[int, float] = {}
-    for name, find in detectors.items():
-        cells: list[str] = []
-        find(stairs(200, seed=seed))  # imports and compiles
-        for length in SPEED_LENGTHS:
-            values = stairs(length, seed=seed)
-            if find in QUADRATIC and length > 2_000:
-                cells.append("-")
-                continue
-            took = seconds(partial(find, values))
-            cells.append(
-                f"{decimals(1000 * took, 1)} ({digits(took / first.setdefault(length, took), 2)}x)"
-            )
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-    many = [stairs(500, seed=seed + number) for number in range(2000)]
-    search = partial(detect_across_epochs, many, epochs=[()] * len(many))
-    print(f"\n2,000 series of 500 together: {decimals(seconds(search), 2)} s")
-
-
 def print_timed(*, count: int, seed: int) -> None:
     """Print what is found in 400 commits of a daily and weekly cycle, without times and with."""
     print("| cycle of 1.5 % | 2 % found, false per 1000 | ... with times |")
@@ -305,7 +261,6 @@ def main() -> None:
     for noises in (NOISES, HELD_OUT):
         print_made_up(detectors, noises, count=arguments.series, seed=arguments.seed)
     print_timed(count=4 * arguments.series, seed=arguments.seed)
-    speed(detectors, seed=arguments.seed)
 
 
 if __name__ == "__main__":
