@@ -113,7 +113,7 @@ import numpy, perfledger
 @perfledger.workload()
 def steps():
     file = Path(tempfile.mkdtemp()) / "rows.npy"
-    numpy.save(file, numpy.ones((1_000, 1_000)))
+    numpy.save(file, numpy.ones((500, 500)))
     def step():
         return numpy.load(file)
     return step
