@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, median, median_high
+from statistics import median, median_high
 
 from perfledger.metrics import CPU_TIME, STEP_TIME
 from perfledger.records import Run, Side
@@ -157,11 +157,16 @@ def _skipped_share(typical_s: float, before: Sequence[float], after: Sequence[fl
     """
     if not before or not after:
         return 0.0
-    base_share, head_share = (
-        fmean(time < SHORT_STEP * typical_s for time in times) for times in (before, after)
-    )
-    full_share = fmean(time >= FULL_STEP * typical_s for time in after)
+    head_share = _share_below(SHORT_STEP * typical_s, after)
+    if head_share == 0:  # then the other shares do not matter
+        return 0.0
+    base_share = _share_below(SHORT_STEP * typical_s, before)
+    full_share = sum(time >= FULL_STEP * typical_s for time in after) / len(after)
     return head_share if full_share >= MIN_FULL and head_share > 2 * base_share else 0.0
+
+
+def _share_below(limit_s: float, times: Sequence[float]) -> float:
+    return sum(time < limit_s for time in times) / len(times)
 
 
 def _shrunk_part(base: Run, head: Run) -> float:
