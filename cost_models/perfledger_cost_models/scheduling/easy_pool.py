@@ -44,23 +44,20 @@ class EasyPool(EqualNodesPool):
         self._tested = 0  # the most devices that may have fitted before jobs ended
 
     def _end_jobs(self, now: int) -> None:
-        events, nodes = self._events, self._nodes
-        self._tested = nodes.most
-        while events[0][0] == now:
-            _, job, portions = events.pop(0)
-            nodes.give_back(portions)
-            if self._has_limits:
-                end = (self._starts[job] + max(self._limit_ms[job], 1), job, ())
-                del self._expected_ends[bisect_left(self._expected_ends, end)]
-                if end[0] >= self._shadow_ms:
-                    self._reserved_for = -1
-            elif now >= self._shadow_ms:
-                self._reserved_for = -1
-            if not self._are_teams_equal:
-                self._give_share_back(job, now)
+        self._tested = self._nodes.most
+        super()._end_jobs(now)
+
+    def _end(self, job: int, now: int) -> None:
+        super()._end(job, now)
+        expected_ms = now
+        if self._has_limits:
+            expected_ms = self._starts[job] + max(self._limit_ms[job], 1)
+            del self._expected_ends[bisect_left(self._expected_ends, (expected_ms, job, ()))]
+        if expected_ms >= self._shadow_ms:
+            self._reserved_for = -1
 
     def _start(self, job: int, now: int) -> bool:
-        if self._devices[job] > self._nodes.most or not super()._start(job, now):
+        if not super()._start(job, now):
             return False
         expected_ms = now + max(self._limit_ms[job], 1)
         if self._has_limits:

@@ -160,12 +160,13 @@ class EqualNodesPool:
         while events[0][0] == now:
             _, job, portions = events.pop(0)
             nodes.give_back(portions)
-            if not self._are_teams_equal:
-                self._give_share_back(job, now)
+            self._end(job, now)
 
-    def _give_share_back(self, job: int, now: int) -> None:
-        request = self._requests[self._devices[job]]
-        self._team_shares.give_back(self._team[job], request, now)
+    def _end(self, job: int, now: int) -> None:
+        """Take note of a job whose devices are free again."""
+        if not self._are_teams_equal:
+            request = self._requests[self._devices[job]]
+            self._team_shares.give_back(self._team[job], request, now)
 
     def _start_jobs(self, arrivals: Sequence[int], now: int, *, is_freed: bool) -> None:
         """Start some of the jobs that wait or arrive; the others wait."""

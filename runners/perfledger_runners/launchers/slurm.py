@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfledger_runners.launchers.engine_tool import ask_tool, run_tool
+from perfledger_runners.launchers.engine_tool import run_tool
 from perfledger_runners.launchers.launcher import (
     RESULT_WAIT_S,
     LauncherError,
@@ -19,7 +19,7 @@ from perfledger_runners.launchers.launcher import (
     SubmissionState,
     SubmissionStatus,
 )
-from perfledger_runners.launchers.slurm_accounting import accounted_usage
+from perfledger_runners.launchers.slurm_accounting import accounted_usage, ask_sacct
 from perfledger_runners.safe_text import clean_text
 
 JOB_SCRIPT = Path(__file__).with_name("slurm_job.sh")
@@ -222,8 +222,7 @@ def read_exit_file(path: Path) -> int | None:
 
 def _accounting_record(name: str) -> SlurmRecord | None:
     """Return the record of a job in Slurm's accounting; None without accounting."""
-    words = ["sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days"]
-    answer = ask_tool([*words, f"--name={name}", f"--format={_SACCT_FORMAT}"])
+    answer = ask_sacct(name, _SACCT_FORMAT)
     return _last_record(answer.text) if answer.status == 0 else None
 
 

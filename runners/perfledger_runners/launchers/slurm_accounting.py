@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perfledger import rounding
 from perfledger.time_units import SECONDS_PER_HOUR
-from perfledger_runners.launchers.engine_tool import ask_tool
+from perfledger_runners.launchers.engine_tool import ToolAnswer, ask_tool
 from perfledger_runners.launchers.launcher import LauncherError
 
 # The controller passes the end of a job on to its accounting within seconds.
@@ -38,6 +38,12 @@ class AccountedRun:
         return self.counts.get(_GPUS, sum(by_type) if by_type else None)
 
 
+def ask_sacct(name: str, columns: str, *options: str) -> ToolAnswer:
+    """Ask for these columns of a job's allocations; raises LauncherError without sacct."""
+    words = ["sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days"]
+    return ask_tool([*words, *options, f"--name={name}", f"--format={columns}"])
+
+
 def accounted_usage(
     name: str,
     last_states: AbstractSet[str],
@@ -51,16 +57,14 @@ def accounted_usage(
     later than the controller and has the runs in their order, so until the last run is in one of
     these, some are missing; after 15 s the sentence says so instead.
     """
-    words = ["sacct", "--noheader", "--parsable2", "--allocations", "--duplicates"]
-    words += ["--starttime=now-30days", f"--name={name}", f"--format={_FORMAT}"]
     last = clock() + ACCOUNTING_WAIT_S
     while True:
         try:
-            answer = ask_tool(words)
-            runs = [*_runs(answer.text)] if answer.status == 0 else None
+            answer = ask_sacct(name, _FORMAT, "--duplicates")
+            runs = [*_runs(answer.text)]
         except (LauncherError, ValueError):
             return ""
-        if runs is None:
+        if answer.status != 0:
             return ""
         if runs and runs[-1].state in last_states:
             return usage_text(runs)
@@ -72,15 +76,18 @@ def accounted_usage(
 def usage_text(runs: list[AccountedRun]) -> str:
     """Return a sentence on the runs, in hours: a resource allocated for an hour is one.
 
-    It is "" if none began.
+    It is "" if none began. A resource that Slurm does not account for in every run is left out.
     """
     runs = [run for run in runs if run.counts]
-    if not runs:
+    seconds = [run.seconds for run in runs]
+    by_kind = {"GPU": [run.gpus for run in runs], "CPU": [run.counts.get("cpu") for run in runs]}
+    amounts = [
+        f"{_hours(seconds, counts)} {kind} hours"
+        for kind, run_counts in by_kind.items()
+        if len(counts := [count for count in run_counts if count is not None]) == len(runs) > 0
+    ]
+    if not amounts:
         return ""
-    amounts = [f"{_hours(runs, [run.counts.get('cpu', 0) for run in runs])} CPU hours"]
-    gpus = [run.gpus for run in runs if run.gpus is not None]
-    if len(gpus) == len(runs):
-        amounts.insert(0, f"{_hours(runs, gpus)} GPU hours")
     times = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     return f"Slurm's accounting: {' and '.join(amounts)} in {times}"
 
@@ -93,6 +100,6 @@ def _runs(lines: str) -> Iterator[AccountedRun]:
         yield AccountedRun(state.split(" ")[0], int(seconds), counts)
 
 
-def _hours(runs: list[AccountedRun], counts: list[int]) -> str:
-    seconds = sum(run.seconds * count for run, count in zip(runs, counts, strict=True))
-    return rounding.digits(seconds / SECONDS_PER_HOUR, _DIGITS)
+def _hours(seconds: list[int], counts: list[int]) -> str:
+    total_s = sum(each * count for each, count in zip(seconds, counts, strict=True))
+    return rounding.digits(total_s / SECONDS_PER_HOUR, _DIGITS)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from perfledger_runners.launchers import slurm
+from perfledger_runners.launchers import slurm, slurm_accounting
 from perfledger_runners.launchers.engine_tool import ToolAnswer
 from perfledger_runners.launchers.launcher import (
     RESULT_WAIT_S,
@@ -167,6 +167,7 @@ def accounting(require_system, slurm):
 @pytest.mark.slow
 @pytest.mark.usefixtures("accounting")
 def test_accounting_says_what_a_job_used(run):
+    """The job lasts more than a second, as Slurm counts whole ones."""
     ending, lines = run("import time; time.sleep(1.1)", name="perfledger-used")
     columns = "--format=ElapsedRaw,AllocTRES"
     words = ["sacct", "--noheader", "--parsable2", "--allocations", "--name=perfledger-used"]
@@ -280,7 +281,7 @@ def status_of(make_submission, monkeypatch):
         paper = PaperSlurm(squeue, sacct)
         monkeypatch.setattr(slurm, "accounted_usage", lambda *_: "")
         monkeypatch.setattr(slurm, "run_tool", paper.run_tool)
-        monkeypatch.setattr(slurm, "ask_tool", paper.ask_tool)
+        monkeypatch.setattr(slurm_accounting, "ask_tool", paper.ask_tool)
         submission, times = make_submission(), iter([0.0, 0.0, after, after])
         if exit_file is not None:
             submission.log.with_name("perfledger-1.exit").write_text(exit_file)

@@ -49,9 +49,10 @@ def usage_of(monkeypatch):
         ),
         ("COMPLETED|3600|billing=2,cpu=2,mem=4000M,node=1", "2 CPU hours in 1 run"),
         ("NODE_FAIL|3600|cpu=2,gres/gpu=1\nCOMPLETED|3600|cpu=2", "4 CPU hours in 2 runs"),
+        ("COMPLETED|3600|gres/gpu=2,node=1", "2 GPU hours in 1 run"),
     ],
 )
-def test_the_runs_of_a_job_add_up_and_gpus_not_accounted_for_are_not_zero(
+def test_the_runs_of_a_job_add_up_and_what_is_not_accounted_for_is_not_zero(
     usage_of, lines, sentence
 ):
     assert usage_of(lines) == f"Slurm's accounting: {sentence}"
@@ -59,6 +60,7 @@ def test_the_runs_of_a_job_add_up_and_gpus_not_accounted_for_are_not_zero(
 
 def test_a_job_that_never_began_used_nothing(usage_of):
     assert usage_of("COMPLETED|0|") == ""
+    assert usage_of("COMPLETED|5|node=1") == ""
 
 
 def test_accounting_is_asked_until_it_has_the_last_run(usage_of):
